@@ -1,0 +1,1 @@
+"""The typed configuration: one dataclass a Hydra group."""

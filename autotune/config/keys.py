@@ -1,0 +1,80 @@
+"""All keys that the configuration has, and the one that a person may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+GROUPS = ("model", "data", "train", "hw", "search", "constraint", "objective", "tracking")
+
+# What people call a key elsewhere.
+_NICKNAMES = {"lr": "learning_rate", "bs": "batch_size", "n_trials": "trials", "timeout": "budget"}
+
+
+@lru_cache(maxsize=1)
+def schema_keys() -> tuple[str, ...]:
+    """Every dotted key of the schema, such as `search` and `search.trials`."""
+    from autotune.config.schema import Config
+
+    return tuple(_dotted(OmegaConf.structured(Config)))
+
+
+@lru_cache(maxsize=1)
+def hydra_keys() -> tuple[str, ...]:
+    """Every dotted key of Hydra's own node."""
+    from hydra.conf import HydraConf
+
+    return tuple("hydra." + key for key in _dotted(OmegaConf.structured(HydraConf)))
+
+
+@lru_cache(maxsize=1)
+def open_keys() -> frozenset[str]:
+    """Keys that hold a dictionary with any entries, such as `model.args`."""
+    from autotune.config.schema import Config
+
+    root = OmegaConf.structured(Config)
+    return frozenset(
+        key for key in schema_keys() if OmegaConf.select(root, key, throw_on_missing=False) == {}
+    )
+
+
+def nearest_key(typed: str, keys: Sequence[str]) -> str | None:
+    """The key that was probably meant: a like one in the same group, else a like one anywhere."""
+    group, _, last = typed.rpartition(".")
+    anywhere = {key.rpartition(".")[2]: key for key in reversed(keys)}
+    siblings = {key.rpartition(".")[2]: key for key in keys if key.rpartition(".")[0] == group}
+    whole = {key: key for key in keys if key.count(".") == typed.count(".")}
+    for word, choices in ((last, siblings), (last, anywhere), (typed, whole)):
+        close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+        if close:
+            return choices[close[0]]
+    return None
+
+
+def misspelt(typed: str, groups: Iterable[str] = ()) -> str:
+    """One line on a key that does not exist: the nearest that does, or how to add an entry."""
+    parent = typed.rpartition(".")[0]
+    if parent in open_keys():
+        return f"'{typed}' is not there yet; {parent} takes any entry: add it with +{typed}=..."
+    keys = hydra_keys() if typed.startswith("hydra.") else (*schema_keys(), *groups)
+    last = typed.rpartition(".")[2]
+    last = _NICKNAMES.get(last, last)
+    same = [key for key in keys if key.rpartition(".")[2] == last][:3]
+    near = same or list(filter(None, [nearest_key(typed, keys)]))
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "all keys: --cfg job"
+    return f"there is no key '{typed}' in the configuration; {hint}"
+
+
+def _dotted(node: DictConfig, prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for key in node:
+        found.append(f"{prefix}{key}")
+        if not OmegaConf.is_missing(node, key) and not OmegaConf.is_interpolation(node, key):
+            child: Any = node[key]
+            if isinstance(child, DictConfig):
+                found += _dotted(child, f"{prefix}{key}.")
+    return found

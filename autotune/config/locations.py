@@ -1,0 +1,79 @@
+"""Paths in the configuration: absolute from here on, so that no record depends on the working directory."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from autotune.config.checks import require
+from autotune.config.schema import Config
+from autotune.errors import ConfigError
+
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(.+)")
+
+
+def make_absolute(config: Config, cwd: Path) -> None:
+    """Rewrite every relative path of `config` against `cwd`; `~` is the home folder."""
+    config.output.root = _absolute(config.output.root, cwd)
+    if config.data.dir is not None:
+        config.data.dir = _absolute(config.data.dir, cwd)
+    path = config.data.args.get("path")
+    if isinstance(path, str):
+        config.data.args["path"] = _absolute(path, cwd)
+    if config.tracking.uri is not None:
+        config.tracking.uri = _absolute_uri(config.tracking.uri, cwd)
+
+
+def check_output(config: Config) -> None:
+    """Refuse an output folder that cannot be made, before anything is measured.
+
+    Raises:
+        ConfigError: the root is a file or not writable, or the named folder exists or is no plain name.
+    """
+    root = Path(config.output.root)
+    existing = next(path for path in (root, *root.parents) if path.exists())
+    require(
+        existing.is_dir(),
+        "output.root must be a folder",
+        str(existing),
+        "that is a file; choose another place",
+    )
+    require(
+        os.access(existing, os.W_OK | os.X_OK),
+        "output.root must be writable",
+        str(existing),
+        "choose another place with output.root=...",
+    )
+    name = config.output.name
+    if name is None:
+        return
+    require(
+        name not in ("", ".", "..") and not set(name) & set("/\\\0"),
+        "output.name must be the name of one folder, not a path",
+        name,
+        "set output.root for the place",
+    )
+    if (root / name).exists():
+        raise ConfigError(already_there(root / name))
+
+
+def already_there(folder: Path) -> str:
+    """What to say of a named output folder that exists: earlier results are never overwritten."""
+    return (
+        f"output.name must be new, but {str(folder)!r} exists; "
+        "choose another name or leave it null for a unique one"
+    )
+
+
+def _absolute(path: str, cwd: Path) -> str:
+    require(bool(path.strip()), "a path in the configuration must not be empty", path, "remove it")
+    return os.path.normpath(cwd / Path(path).expanduser())
+
+
+def _absolute_uri(uri: str, cwd: Path) -> str:
+    match = _SQLITE.fullmatch(uri)
+    if match is None or match[2].startswith(":memory:"):
+        return uri
+    path, question, query = match[2].partition("?")
+    return match[1] + _absolute(path, cwd) + question + query

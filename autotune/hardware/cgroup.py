@@ -1,0 +1,93 @@
+"""CPU quota and memory limit of the container (Linux control groups, versions 1 and 2).
+
+A limit may be set on any ancestor, so the tightest on the way up to the root counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Limits", "read_limits"]
+
+_MB = 2**20
+# Version 1 writes "no limit" as the largest page-aligned 63-bit number; no machine has half of it.
+_NO_LIMIT_BYTES = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None where there is no limit. `cpu_quota_cores` may be a fraction."""
+
+    cpu_quota_cores: float | None = None
+    memory_limit_mb: float | None = None
+
+
+def read_limits(root: Path = Path("/")) -> Limits:
+    """The limits of this process's own group.
+
+    Args:
+        root: where `proc` and `sys` are found, another folder in tests.
+    """
+    quotas = []
+    limits_mb = []
+    for folder in _folders(root):
+        quotas.append(_quota_v2(folder))
+        quotas.append(_quota_v1(folder))
+        limits_mb.append(_bytes_mb(folder / "memory.max"))
+        limits_mb.append(_bytes_mb(folder / "memory.limit_in_bytes"))
+    return Limits(_tightest(quotas), _tightest(limits_mb))
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    """Every folder that may limit this process: its groups and all above them.
+
+    In a container /proc/self/cgroup often holds the host's path and only the mount itself exists,
+    so folders that are not there are simply passed over.
+    """
+    mount = root / "sys/fs/cgroup"
+    text = _read(root / "proc/self/cgroup") or "0::/"
+    for line in text.splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        # Version 2 has one tree; version 1 one for each set of controllers, such as "cpu,cpuacct".
+        for tree in {controllers, *controllers.split(",")}:
+            for length in range(len(parts), -1, -1):
+                yield mount.joinpath(tree, *parts[:length])
+
+
+def _quota_v2(folder: Path) -> float | None:
+    """`cpu.max` is "quota period" in microseconds, or "max period"."""
+    quota, _, period = (_read(folder / "cpu.max") or "").partition(" ")
+    return _ratio(quota, period)
+
+
+def _quota_v1(folder: Path) -> float | None:
+    """A quota of -1 is none."""
+    quota = _read(folder / "cpu.cfs_quota_us") or ""
+    return _ratio(quota, _read(folder / "cpu.cfs_period_us") or "")
+
+
+def _ratio(quota: str, period: str) -> float | None:
+    if not quota.isdecimal() or not period.isdecimal() or int(quota) == 0 or int(period) == 0:
+        return None
+    return int(quota) / int(period)
+
+
+def _bytes_mb(path: Path) -> float | None:
+    text = _read(path) or ""
+    if not text.isdecimal() or int(text) >= _NO_LIMIT_BYTES:
+        return None
+    return int(text) / _MB
+
+
+def _tightest(values: list[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
