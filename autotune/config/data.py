@@ -55,8 +55,7 @@ class DataConfig:
         require(bool(self.name.strip()), "data.name must not be empty", self.name, remedy)
         if self._target_ != MISSING:
             require(
-                all(part.isidentifier() for part in self._target_.split("."))
-                and "." in self._target_,
+                all(part.isidentifier() for part in self._target_.split(".")) and "." in self._target_,
                 "data._target_ must be a dotted name such as my_module.load",
                 self._target_,
             )
