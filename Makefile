@@ -1,0 +1,77 @@
+# `make help` lists the targets. Nothing here needs more than Python 3.11 to 3.13 with its venv module.
+
+# the interpreter that .venv is made with
+PYTHON ?= python3
+# overrides for `make run`
+ARGS ?=
+# where `make ui` listens, and the study's MLflow store that it shows
+PORT ?= 5000
+STORE ?= outputs/mlflow.db
+
+VENV  := .venv
+PY    := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PIP   := $(PY) -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-gpu run ui test test-fast check format bench lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) ## Make .venv and install the pinned dependencies; does nothing when they are there
+
+# The stamp is written last, so an interrupted installation is taken up again.
+$(STAMP): requirements.lock pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || { \
+	  echo "make: Python 3.11 to 3.13 is needed, but PYTHON=$(PYTHON) is $$("$(PYTHON)" --version 2>&1 | tail -n 1); try: make setup PYTHON=python3.12" >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -m venv $(VENV)
+	@echo "Installing into $(VENV) (TensorFlow is large: this takes a few minutes, once)"
+	@$(PIP) install --quiet --requirement requirements.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+setup-gpu: setup ## Add CUDA and cuDNN from the package registry, for an NVIDIA GPU
+	@$(PIP) install --no-build-isolation --editable '.[gpu]'
+
+# Exit status 3 says "no candidate was feasible and faster than float32": an answer, not a fault.
+run: setup ## Run the autotuner; overrides in ARGS="model=cifar_cnn hw=rtx2060"
+	@status=0; $(PY) -m autotune $(ARGS) || status=$$?; \
+	if [ $$status -eq 3 ]; then \
+	  echo "make run: no feasible configuration beat the float32 baseline (exit status 3, a result)"; \
+	else exit $$status; fi
+
+ui: setup ## Open the MLflow UI on the study's store (STORE=outputs/mlflow.db, PORT=5000)
+	@test -f "$(STORE)" || { echo "make: no MLflow store at $(STORE); make one with: make run" >&2; exit 1; }
+	@echo "MLflow UI: http://127.0.0.1:$(PORT) (stop with Ctrl-C)"
+	@MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true $(PY) -m mlflow ui --workers 1 \
+	  --host 127.0.0.1 --port $(PORT) --backend-store-uri "sqlite:///$(STORE)"
+
+test: check ## Run everything that CI runs: the checks and all tests
+	@$(PY) -m pytest
+
+test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
+	@$(PY) -m pytest -m 'not slow and not gpu and not browser and not bench'
+
+check: setup ## Lint, format and type checks
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+format: setup ## Format the code and apply safe fixes
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+bench: setup ## Run the benchmarks in tests/benchmarks
+	@$(PY) -m pytest tests/benchmarks -m bench -s
+
+# A pin stays as it is while the ranges of pyproject.toml allow it; UPGRADE=1 moves all to the newest.
+lock: setup ## Refresh requirements.lock from pyproject.toml (UPGRADE=1: newest versions)
+	@UV_CUSTOM_COMPILE_COMMAND='make lock' $(PY) -m uv pip compile --quiet --universal --python-version 3.11 \
+	  --extra dev --generate-hashes --no-annotate $(if $(UPGRADE),--upgrade) \
+	  --output-file requirements.lock pyproject.toml
+
+clean: ## Remove .venv, builds and caches; outputs/ stays
+	@rm -rf $(VENV) build dist ./*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

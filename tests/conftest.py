@@ -1,0 +1,30 @@
+"""What every test may count on: a quiet environment, and a skip where a device is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+# Before any test imports a framework; children inherit them.
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+os.environ["DO_NOT_TRACK"] = "true"
+# A developer's own tracking server is no place for the runs of tests.
+os.environ.pop("MLFLOW_TRACKING_URI", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a GPU or a browser where there is none."""
+    skips = {
+        "gpu": (Path("/dev/nvidia0").exists(), "no NVIDIA GPU here"),
+        "browser": (shutil.which("chromium") is not None, "no chromium here"),
+    }
+    for item in items:
+        for marker, (present, reason) in skips.items():
+            if item.get_closest_marker(marker) and not present:
+                item.add_marker(pytest.mark.skip(reason=reason))
