@@ -58,6 +58,7 @@ class TrialState(enum.StrEnum):
     PASSED = "passed"  # went through the accuracy gate of the verify stage
     REJECTED = "rejected"  # trained and missed the accuracy gate
     DOMINATED = "dominated"  # slower than one that passed: it was not worth training
+    SKIPPED = "skipped"  # might be faster, but was not trained for the reason given
     SLOWER = "slower"  # not faster than the baseline: nothing to verify
     FAILED = "failed"  # has no result; see its failure
 
@@ -72,12 +73,13 @@ class Xla(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A Keras dtype policy. One object from the configuration to the worker, so that it can grow into a map of layers."""
+    """A Keras dtype policy: one object from the configuration to the worker, so that it can grow into a map of layers."""
 
     name: str
 
     @property
     def is_float32(self) -> bool:
+        """Whether nothing is reduced."""
         return self.name == "float32"
 
     @property
@@ -149,6 +151,7 @@ class Interval:
 
     @property
     def relative_half_width(self) -> float:
+        """Half the interval's width over the estimate; infinite for an estimate of zero."""
         return (self.high - self.low) / (2 * abs(self.estimate)) if self.estimate else float("inf")
 
 
@@ -201,6 +204,7 @@ class Effect:
 
     @property
     def parameters(self) -> int:
+        """Weights of all layers."""
         return sum(layer.parameters for layer in self.layers)
 
     @property
@@ -236,7 +240,7 @@ class Probe:
         candidate: what was asked.
         effect: what was in force.
         block_step_ms: mean step time of each block [ms], candidate.
-        baseline_step_ms: mean step time of the neighbouring baseline block [ms]; empty when the baseline itself is probed.
+        baseline_step_ms: mean step time of the neighbouring baseline block [ms]; empty when the baseline is probed.
         steps_per_block: optimizer steps in one candidate block.
         warmup_step_ms: step times of the blocks before timing began [ms], kept apart.
         build_s: building and compiling the model object [s].
@@ -269,6 +273,7 @@ class Probe:
 
     @property
     def examples_per_s(self) -> float:
+        """Throughput at the median step time [examples/s]."""
         return self.candidate.batch_size / self.step_time_ms * 1e3
 
     @property
@@ -370,6 +375,7 @@ class DatasetFacts:
     origin: str
     fingerprint: str
     stand_in: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

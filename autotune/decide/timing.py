@@ -1,0 +1,145 @@
+"""Speedups from paired blocks, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+from autotune.trial import Interval, TimingVerdict
+
+LEVEL = 0.95
+
+# Fewer pairs than this have no two-sided 95 % signed-rank interval at all (2 / 2**5 > 0.05).
+_FEWEST_PAIRS = 6
+
+
+def log_ratios(
+    baseline_step_ms: Sequence[float],
+    candidate_step_ms: Sequence[float],
+    baseline_batch: int,
+    candidate_batch: int,
+) -> list[float]:
+    """Log of candidate over baseline throughput [examples/s], one entry a pair.
+
+    Args:
+        baseline_step_ms: mean step time of each baseline block [ms].
+        candidate_step_ms: of the neighbouring candidate block [ms]; as many.
+        baseline_batch: examples per baseline step.
+        candidate_batch: examples per candidate step.
+
+    Raises:
+        ValueError: the two differ in length.
+    """
+    scale = math.log(candidate_batch / baseline_batch)
+    return [scale + math.log(b / c) for b, c in zip(baseline_step_ms, candidate_step_ms, strict=True)]
+
+
+def speedup(ratios: Sequence[float], level: float = LEVEL) -> Interval:
+    """Hodges-Lehmann estimate of the speedup with its exact Wilcoxon signed-rank interval.
+
+    The estimate is the median of the pairwise (Walsh) averages of the log ratios, the bounds are the order statistics
+    of those averages that the signed-rank distribution names (Hollander and Wolfe, Nonparametric Statistical Methods,
+    section 3.2). Against a t interval it gives up 5 % of efficiency on normal noise, and a block that was hit by
+    another process hardly moves it; shared machines have many such blocks. It assumes pairs that are independent and
+    symmetric about the true log ratio.
+
+    Args:
+        ratios: log throughput ratios, one a pair.
+        level: two-sided confidence.
+
+    Raises:
+        ValueError: fewer than six pairs, for which a 95 % interval does not exist.
+    """
+    n = len(ratios)
+    if n < _FEWEST_PAIRS:
+        raise ValueError(f"an interval needs at least {_FEWEST_PAIRS} pairs, but got {n}")
+    walsh = sorted((ratios[i] + ratios[j]) / 2 for i in range(n) for j in range(i, n))
+    rank = _signed_rank_quantile(n, (1 - level) / 2)
+    middle = len(walsh) // 2
+    centre = walsh[middle] if len(walsh) % 2 else (walsh[middle - 1] + walsh[middle]) / 2
+    return Interval(
+        estimate=math.exp(centre),
+        low=math.exp(walsh[rank]),
+        high=math.exp(walsh[len(walsh) - 1 - rank]),
+        level=level,
+        n=n,
+        method="Hodges-Lehmann on log ratios of interleaved pairs",
+    )
+
+
+@lru_cache(maxsize=256)
+def _signed_rank_quantile(n: int, tail: float) -> int:
+    """Rank from either end of the sorted Walsh averages that holds `tail` in each, from the exact distribution."""
+    ways = [1]
+    for rank in range(1, n + 1):
+        longer = ways + [0] * rank
+        for value, count in enumerate(ways):
+            longer[value + rank] += count
+        ways = longer
+    total, k = 0, 0
+    while (total + ways[k]) <= tail * 2**n:
+        total += ways[k]
+        k += 1
+    return max(0, k - 1)
+
+
+def pooled_speedup(per_process: Sequence[float], level: float = LEVEL) -> Interval:
+    """Speedup over fresh processes: a t interval on the log of each process's estimate.
+
+    Processes differ from one another by more than the pairs within one (memory layout, thread placement, clocks), so
+    the process is the unit. With three of them the interval is wide, and honestly so.
+
+    Args:
+        per_process: the estimate of each fresh process; at least two.
+        level: two-sided confidence.
+
+    Raises:
+        ValueError: fewer than two processes.
+    """
+    from scipy import stats
+
+    n = len(per_process)
+    if n < 2:
+        raise ValueError(f"pooling needs at least 2 processes, but got {n}")
+    logs = [math.log(value) for value in per_process]
+    mean = sum(logs) / n
+    spread = math.sqrt(sum((value - mean) ** 2 for value in logs) / (n - 1))
+    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * spread / math.sqrt(n)
+    return Interval(
+        estimate=math.exp(mean),
+        low=math.exp(mean - half),
+        high=math.exp(mean + half),
+        level=level,
+        n=n,
+        method=f"t interval over {n} fresh processes",
+    )
+
+
+def enough(ratios: Sequence[float], *, min_pairs: int, max_pairs: int, half_width: float) -> bool:
+    """Whether sampling may stop: the interval is tight, or `max_pairs` were taken.
+
+    A rule that looks from the third pair on covers 0.92 instead of 0.95 where one that waits for ten covers 0.953, so
+    it never looks before `min_pairs`.
+    """
+    n = len(ratios)
+    if n >= max_pairs:
+        return True
+    if n < max(min_pairs, _FEWEST_PAIRS):
+        return False
+    return speedup(ratios).relative_half_width <= half_width
+
+
+def verdict(interval: Interval, threshold: float = 1.02) -> TimingVerdict:
+    """FASTER, SLOWER, SAME or UNCLEAR.
+
+    FASTER needs the whole interval above `threshold`, not above 1: against a true ratio of 1 that is wrong in 0.1 % of
+    cases instead of several per cent. SAME means that the whole interval lies within the threshold of 1.
+    """
+    if interval.low > threshold:
+        return TimingVerdict.FASTER
+    if interval.high < 1 / threshold:
+        return TimingVerdict.SLOWER
+    if interval.low > 1 / threshold and interval.high < threshold:
+        return TimingVerdict.SAME
+    return TimingVerdict.UNCLEAR

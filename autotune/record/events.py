@@ -1,0 +1,252 @@
+"""What can happen in a study. One event is one line of the record.
+
+Format history (`FORMAT`):
+    1  first version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.trial import (
+    Accuracy,
+    Candidate,
+    Confirmation,
+    DatasetFacts,
+    Failure,
+    Interval,
+    Probe,
+    Recipe,
+    SpaceSummary,
+    Stage,
+    TimingVerdict,
+    TrainingRun,
+    TrialState,
+    WorkerFacts,
+)
+
+FORMAT = 1
+
+BASELINE_TRIAL = 0
+"""The number of the baseline's own trial; candidates count from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStarted:
+    """The first line: what was asked, and on what.
+
+    Attributes:
+        study: unique name of the study.
+        config: the whole resolved configuration, as plain values.
+        target: the profile asked for, as plain values.
+        device: what is really there, as plain values (its fingerprint).
+        on_target: whether the device is the target.
+        target_note: why it is or is not.
+        output_dir: absolute folder of this run.
+        versions: package name to version, of the parent.
+    """
+
+    format: int
+    study: str
+    started_unix_s: float
+    config: dict[str, Any]
+    target: dict[str, Any]
+    device: dict[str, Any]
+    on_target: bool
+    target_note: str
+    output_dir: str
+    command: str
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    """A worker process has imported the framework (or the first one has also loaded the data)."""
+
+    worker: int
+    facts: WorkerFacts
+    data: DatasetFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a reader of any figure must know: a stand-in, an absent target, a truncation.
+
+    Attributes:
+        topic: a short key, such as `stand_in`, `off_target`, `budget`, `noise`.
+        level: `warning` or `info`.
+    """
+
+    topic: str
+    text: str
+    level: str = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class SpacePlanned:
+    """What will be searched and what was left out; predictions are keyed by `str(candidate)`, target step time [ms]."""
+
+    space: SpaceSummary
+    baseline: Candidate
+    predicted_step_ms: dict[str, float]
+    prediction_note: str
+
+
+@dataclass(frozen=True, slots=True)
+class FidelityPlanned:
+    """How long one training is, and how the budget is meant to be spent.
+
+    Attributes:
+        recipe: of the baseline.
+        baseline_train_s: predicted duration of one baseline training [s].
+        shares_s: part of the budget per stage [s].
+        reasons: one line each, for a reader.
+        resolvable_margin: smallest margin that the seeds can resolve, by assumed or measured paired spread.
+    """
+
+    recipe: Recipe
+    baseline_train_s: float
+    shares_s: dict[str, float]
+    reasons: tuple[str, ...]
+    resolvable_margin: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class StageStarted:
+    """A stage begins; `planned` is how many units of work it may take (trials, trainings or finalists)."""
+
+    stage: Stage
+    planned: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStarted:
+    """A trial is about to be measured or trained (shown live; carries no result)."""
+
+    trial: int
+    stage: Stage
+    candidate: Candidate
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A candidate's throughput was measured; `speedup` is against its neighbour in time (None for the baseline)."""
+
+    trial: int
+    stage: Stage
+    probe: Probe
+    speedup: Interval | None
+    timing: TimingVerdict | None
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """One training on one seed ended; `delta` is against the baseline on the same seed, higher is better."""
+
+    trial: int
+    stage: Stage
+    run: TrainingRun
+    delta: float | None
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFailed:
+    """A trial has no result; the study goes on."""
+
+    trial: int
+    stage: Stage
+    candidate: Candidate
+    failure: Failure
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialJudged:
+    """A trial's state after a stage, and why; `accuracy` is what the gate of the verify stage saw."""
+
+    trial: int
+    state: TrialState
+    reason: str
+    accuracy: Accuracy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinalistConfirmed:
+    """A finalist's figures on new seeds and in fresh processes."""
+
+    confirmation: Confirmation
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDecided:
+    """What to use.
+
+    Attributes:
+        winner: the confirmed trial, or `BASELINE_TRIAL` when none was both FASTER and PASS.
+        reason: one line, for a reader.
+        interrupted: why the study ended early (`budget`, `interrupt`), or None.
+    """
+
+    winner: int
+    reason: str
+    interrupted: str | None
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The winner's files; metrics on the test part, which is touched here for the first time.
+
+    Attributes:
+        folder: absolute folder of the export.
+        files: name to absolute path.
+        test_metric: of the exported model on the test part.
+        baseline_test_metric: of the baseline trained on the same seed; None when the baseline is what was exported.
+        reload_difference: largest absolute difference of a prediction between the trained model and the reloaded ones,
+            each in a fresh process under another global policy.
+        alias: registry alias that the export is entitled to: `production` or `candidate`.
+        alias_reason: why.
+        registered: the registry's entry, such as `cifar_mlp version 3`; None when nothing was registered.
+    """
+
+    trial: int
+    folder: str
+    files: dict[str, str]
+    test_metric: float | None
+    baseline_test_metric: float | None
+    test_delta: Interval | None
+    reload_difference: dict[str, float]
+    alias: str
+    alias_reason: str
+    registered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SinkFailed:
+    """A sink could not take an event; measurements are safe here and it is not asked again."""
+
+    sink: str
+    message: str
+
+
+Event = (
+    StudyStarted
+    | WorkerReady
+    | Note
+    | SpacePlanned
+    | FidelityPlanned
+    | StageStarted
+    | TrialStarted
+    | Probed
+    | Trained
+    | TrialFailed
+    | TrialJudged
+    | FinalistConfirmed
+    | StudyDecided
+    | Exported
+    | SinkFailed
+)

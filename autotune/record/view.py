@@ -1,0 +1,174 @@
+"""The state of a study, folded from its events: what every sink, the report and the export read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from autotune.record.events import (
+    BASELINE_TRIAL,
+    Event,
+    Exported,
+    FidelityPlanned,
+    FinalistConfirmed,
+    Note,
+    Probed,
+    SpacePlanned,
+    StageStarted,
+    StudyDecided,
+    StudyStarted,
+    Trained,
+    TrialFailed,
+    TrialJudged,
+    TrialStarted,
+    WorkerReady,
+)
+from autotune.trial import (
+    Accuracy,
+    Candidate,
+    Confirmation,
+    Failure,
+    Interval,
+    Probe,
+    Stage,
+    TimingVerdict,
+    TrainingRun,
+    TrialState,
+)
+
+
+@dataclass
+class TrialView:
+    """One trial, as far as it is known.
+
+    Attributes:
+        deltas: paired accuracy differences by stage, then seed; higher is better.
+    """
+
+    number: int
+    candidate: Candidate
+    state: TrialState | None = None
+    reason: str = ""
+    probe: Probe | None = None
+    speedup: Interval | None = None
+    timing: TimingVerdict | None = None
+    runs: dict[Stage, list[TrainingRun]] = field(default_factory=dict)
+    deltas: dict[Stage, dict[int, float]] = field(default_factory=dict)
+    accuracy: Accuracy | None = None
+    failure: Failure | None = None
+    confirmation: Confirmation | None = None
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether this is the baseline's own trial."""
+        return self.number == BASELINE_TRIAL
+
+    def metric(self, stage: Stage) -> float | None:
+        """Mean metric over the stage's finished trainings, or None."""
+        values = [run.metric for run in self.runs.get(stage, ()) if run.metric is not None]
+        return sum(values) / len(values) if values else None
+
+    @property
+    def latest_metric(self) -> float | None:
+        """Mean metric of the last stage that trained it."""
+        for stage in (Stage.CONFIRM, Stage.VERIFY, Stage.BASELINE):
+            if (metric := self.metric(stage)) is not None:
+                return metric
+        return None
+
+    @property
+    def latest_delta(self) -> float | None:
+        """Mean paired difference of the last stage that trained it."""
+        for stage in (Stage.CONFIRM, Stage.VERIFY):
+            if deltas := self.deltas.get(stage):
+                return sum(deltas.values()) / len(deltas)
+        return None
+
+
+@dataclass
+class StudyView:
+    """A study, folded from its events with `apply`."""
+
+    started: StudyStarted | None = None
+    worker: WorkerReady | None = None
+    space: SpacePlanned | None = None
+    fidelity: FidelityPlanned | None = None
+    stage: StageStarted | None = None
+    current: TrialStarted | None = None
+    trials: dict[int, TrialView] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    confirmations: list[Confirmation] = field(default_factory=list)
+    decided: StudyDecided | None = None
+    exported: Exported | None = None
+
+    @property
+    def baseline(self) -> TrialView | None:
+        """The baseline's trial, once it has begun."""
+        return self.trials.get(BASELINE_TRIAL)
+
+    @property
+    def winner(self) -> TrialView | None:
+        """The trial that was decided upon, or None before that."""
+        return self.trials.get(self.decided.winner) if self.decided else None
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> StudyView:
+        """The state after these events."""
+        view = cls()
+        for event in events:
+            view.apply(event)
+        return view
+
+    def apply(self, event: Event) -> None:
+        """Take one event into the state."""
+        match event:
+            case StudyStarted():
+                self.started = event
+            case WorkerReady():
+                self.worker = self.worker or event
+            case SpacePlanned():
+                self.space = event
+            case FidelityPlanned():
+                self.fidelity = event
+            case Note():
+                self.notes.append(event)
+            case StageStarted():
+                self.stage = event
+            case StudyDecided():
+                self.decided = event
+            case Exported():
+                self.exported = event
+            case FinalistConfirmed():
+                self.confirmations.append(event.confirmation)
+                self._trial(event.confirmation.trial, event.confirmation.candidate).confirmation = event.confirmation
+            case _:
+                self._apply_to_trial(event)
+
+    def _trial(self, number: int, candidate: Candidate) -> TrialView:
+        return self.trials.setdefault(number, TrialView(number, candidate))
+
+    def _apply_to_trial(self, event: Event) -> None:
+        match event:
+            case TrialStarted():
+                self.current = event
+                self._trial(event.trial, event.candidate)
+            case Probed() if event.stage is not Stage.CONFIRM:
+                trial = self._trial(event.trial, event.probe.candidate)
+                trial.probe, trial.speedup, trial.timing = event.probe, event.speedup, event.timing
+                trial.state = trial.state or TrialState.SCREENED
+            case Trained():
+                trial = self._trial(event.trial, event.run.candidate)
+                trial.runs.setdefault(event.stage, []).append(event.run)
+                if event.delta is not None:
+                    trial.deltas.setdefault(event.stage, {})[event.run.seed] = event.delta
+            case TrialFailed():
+                trial = self._trial(event.trial, event.candidate)
+                trial.failure = event.failure
+                if event.stage in (Stage.SCREEN, Stage.VERIFY, Stage.BASELINE):
+                    trial.state, trial.reason = TrialState.FAILED, str(event.failure)
+            case TrialJudged():
+                trial = self.trials[event.trial]
+                trial.state, trial.reason = event.state, event.reason
+                trial.accuracy = event.accuracy or trial.accuracy
+            case _:
+                pass
