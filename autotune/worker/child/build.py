@@ -1,0 +1,167 @@
+"""Builds and compiles a candidate's model, so that its user need not know the traps of doing so.
+
+The order matters: `clear_session` resets the global dtype policy, a policy is read when a layer is made, and it is kept
+per thread. So policy, seed and builder run one after the other on the worker's only thread that builds.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from autotune.config.schema import Config
+from autotune.data.resolve import resolve
+from autotune.errors import ConfigError, TrialFault
+from autotune.trial import Candidate, FailureKind, Recipe, Xla
+from autotune.worker.child.schedule import learning_rate
+
+_JIT = {Xla.AUTO: "auto", Xla.ON: True, Xla.OFF: False}
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltModel:
+    """A compiled model. `build_s` is the time of building and compiling the object, without tracing [s]."""
+
+    model: keras.Model
+    build_s: float
+
+
+class ModelBuilder:
+    """Makes compiled models of one configuration.
+
+    Args:
+        config: the run's configuration.
+        input_shape: of one example.
+        num_classes: None for a regression.
+
+    Raises:
+        ConfigError: `model._target_` is not a builder.
+    """
+
+    def __init__(self, config: Config, input_shape: tuple[int, ...], num_classes: int | None) -> None:
+        self._config = config
+        self._input_shape = input_shape
+        self._num_classes = num_classes
+        self._builder = resolve(config.model._target_, "model._target_")
+        _check_signature(self._builder, config)
+
+    def build(self, candidate: Candidate, recipe: Recipe, seed: int) -> BuiltModel:
+        """A freshly initialised, compiled model.
+
+        Raises:
+            TrialFault: the builder failed or gave no model that can be trained.
+        """
+        began = time.perf_counter()
+        keras.config.set_dtype_policy(candidate.policy.name)
+        keras.utils.set_random_seed(seed)
+        try:
+            model = self._builder(
+                widths=list(candidate.widths),
+                input_shape=self._input_shape,
+                num_classes=self._num_classes if self._num_classes is not None else 1,
+                **self._config.model.args,
+            )
+        except Exception as error:
+            target = self._config.model._target_
+            raise TrialFault(
+                FailureKind.INVALID, f"the builder {target} failed: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(model, keras.Model):
+            raise TrialFault(
+                FailureKind.INVALID,
+                f"the builder {self._config.model._target_} must return a keras.Model, but got {type(model).__name__}",
+            )
+        model = with_float32_output(model)
+        self._compile(model, candidate, recipe)
+        return BuiltModel(model, time.perf_counter() - began)
+
+    def _compile(self, model: keras.Model, candidate: Candidate, recipe: Recipe) -> None:
+        train = self._config.train
+        optimizer = keras.optimizers.get(
+            {
+                "class_name": train.optimizer,
+                "config": {**train.optimizer_args, "learning_rate": learning_rate(recipe, train, candidate)},
+            }
+        )
+        # Keras wraps the optimizer only if the model's own policy is named mixed_float16: a single float16 layer, a
+        # policy map or pure float16 would silently train without loss scaling.
+        if any(layer.compute_dtype == "float16" for layer in model._flatten_layers() if layer.weights):
+            optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+        model.compile(
+            optimizer=optimizer,
+            loss=self._loss(),
+            jit_compile=_JIT[candidate.xla],
+            steps_per_execution=candidate.steps_per_execution,
+            auto_scale_loss=False,
+        )
+
+    def _loss(self) -> Any:
+        name = self._config.train.loss
+        if name == "auto":
+            name = "mean_squared_error" if self._num_classes is None else "sparse_categorical_crossentropy"
+        try:
+            return keras.losses.get(name)
+        except ValueError:
+            raise ConfigError(f"train.loss must name a Keras loss or be auto, but got {name!r}") from None
+
+
+def with_float32_output(model: keras.Model) -> keras.Model:
+    """The same model whose output layers compute in float32, with the same weights.
+
+    A softmax or a regression head in float16 overflows above 65504 and a loss on float16 outputs is inf: whatever the
+    policy, the output is float32.
+
+    Raises:
+        TrialFault: the output is 16-bit in a way that cannot be mended from outside (a subclassed model).
+    """
+    if all(dtype == "float32" for dtype in output_dtypes(model)):
+        return model
+    if isinstance(model, keras.Sequential):
+        last = {model.layers[-1].name}
+    elif type(model).__name__ == "Functional":
+        last = {
+            operation.name
+            for operation in model.operations
+            if any(operation.output is output for output in keras.tree.flatten(model.outputs))
+        }
+    else:
+        raise TrialFault(
+            FailureKind.INVALID,
+            'the model\'s output is 16-bit; give its last layer dtype="float32" in the builder',
+        )
+
+    def clone(layer: keras.Layer) -> keras.Layer:
+        config = layer.get_config()
+        return layer.__class__.from_config({**config, "dtype": "float32"} if layer.name in last else config)
+
+    mended = keras.models.clone_model(model, clone_function=clone)
+    mended.set_weights(model.get_weights())
+    return mended
+
+
+def output_dtypes(model: keras.Model) -> list[str]:
+    """Dtypes of the model's outputs; empty for a subclassed model that was not called yet."""
+    try:
+        return [keras.backend.standardize_dtype(output.dtype) for output in keras.tree.flatten(model.outputs)]
+    except (AttributeError, ValueError):
+        return []
+
+
+def _check_signature(builder: Callable[..., Any], config: Config) -> None:
+    try:
+        signature = inspect.signature(builder)
+    except (TypeError, ValueError):
+        return  # a callable written in C does not tell
+    asked = {"widths": [], "input_shape": (), "num_classes": 0, **config.model.args}
+    try:
+        signature.bind(**asked)
+    except TypeError as error:
+        raise ConfigError(
+            f"the builder {config.model._target_} must take the keyword arguments {', '.join(asked)} (a builder is"
+            f" called as builder(widths=, input_shape=, num_classes=, **model.args)): {error}"
+        ) from None

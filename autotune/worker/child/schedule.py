@@ -1,0 +1,44 @@
+"""Learning-rate schedules in optimizer steps, rescaled with the batch: the same passes over the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from autotune.config.train import TrainConfig
+from autotune.trial import Candidate, Recipe
+
+
+def learning_rate(recipe: Recipe, train: TrainConfig, candidate: Candidate) -> Any:
+    """The learning rate to compile with: a number, or a Keras schedule over the recipe's steps."""
+    if recipe.schedule == "cosine":
+        warm = min(recipe.warmup_steps, recipe.total_steps - 1)
+        return keras.optimizers.schedules.CosineDecay(
+            initial_learning_rate=0.0 if warm else recipe.learning_rate,
+            decay_steps=max(1, recipe.total_steps - warm),
+            alpha=0.0,
+            warmup_target=recipe.learning_rate if warm else None,
+            warmup_steps=warm,
+        )
+    if recipe.schedule == "step":
+        factor = train.batch_size / candidate.batch_size
+        boundaries = sorted({max(1, round(step * factor)) for step in train.step_boundaries})
+        values = [recipe.learning_rate * train.step_factor**k for k in range(len(boundaries) + 1)]
+        return keras.optimizers.schedules.PiecewiseConstantDecay(boundaries, values)
+    return recipe.learning_rate
+
+
+def user_callbacks(train: TrainConfig, candidate: Candidate) -> list[keras.callbacks.Callback]:
+    """A person's own callbacks, made anew; their `step_args` are rescaled with the batch."""
+    from autotune.data.resolve import resolve
+
+    factor = train.batch_size / candidate.batch_size
+    made = []
+    for config in train.callbacks:
+        args = {
+            name: max(1, round(value * factor)) if name in config.step_args else value
+            for name, value in config.args.items()
+        }
+        made.append(resolve(config._target_, "train.callbacks._target_")(**args))
+    return made

@@ -1,0 +1,146 @@
+"""Trains a candidate on one seed, and evaluates it on the whole validation part in float32 outputs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from autotune.config.schema import Config
+from autotune.data import Dataset, Part
+from autotune.data.resolve import resolve
+from autotune.errors import ConfigError
+from autotune.trial import EpochPoint, TrainingRun
+from autotune.worker.child import effect
+from autotune.worker.child.build import ModelBuilder
+from autotune.worker.child.feed import Feed
+from autotune.worker.child.schedule import user_callbacks
+from autotune.worker.protocol import TrainArgs
+
+# Evaluation needs no gradient, so it takes a larger batch than most trainings.
+EVALUATION_BATCH = 500
+
+
+class Trainer:
+    """Runs trainings of one configuration on one dataset."""
+
+    def __init__(self, config: Config, dataset: Dataset, builder: ModelBuilder, feed: Feed) -> None:
+        self._config = config
+        self._dataset = dataset
+        self._builder = builder
+        self._feed = feed
+        self.metric = Metric(config)
+
+    def train(self, args: TrainArgs) -> TrainingRun:
+        """One training run from fresh weights."""
+        candidate, recipe = args.candidate, args.recipe
+        model = self._builder.build(candidate, recipe, args.seed).model
+        digest = _digest(model)
+        curve = _Curve(self.metric, self._dataset.validation)
+        callbacks = [*user_callbacks(self._config.train, candidate), curve]
+        model.fit(
+            self._feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed),
+            epochs=recipe.epochs,
+            callbacks=callbacks,
+            verbose=0,
+            shuffle=False,  # the feed has shuffled
+        )
+        if args.keep_path is not None:
+            Path(args.keep_path).parent.mkdir(parents=True, exist_ok=True)
+            model.save(args.keep_path)
+        applied, scale = _applied_steps(model)
+        return TrainingRun(
+            candidate=candidate,
+            seed=args.seed,
+            recipe=recipe,
+            metric=curve.points[-1].metric,
+            curve=tuple(curve.points),
+            iterations=applied,
+            skipped_steps=0 if scale is None else recipe.total_steps - applied,
+            loss_scale=scale,
+            loss_finite=all(point.train_loss is not None for point in curve.points),
+            train_s=curve.points[-1].elapsed_s,
+            weights_digest=digest,
+            effect=effect.inspect(model),
+            model_path=args.keep_path,
+        )
+
+
+class Metric:
+    """The constraint's metric on a model's float32 outputs.
+
+    Raises:
+        ConfigError: `constraint._target_` names nothing that can be called.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._name = config.constraint._target_
+        self._function = resolve(self._name, "constraint._target_")
+        self._args = config.constraint.args
+
+    def __call__(self, y_true: Any, y_pred: Any) -> float | None:
+        """The metric, or None if it is not finite.
+
+        Raises:
+            ConfigError: a person's own metric failed or did not return one number.
+        """
+        try:
+            value = float(self._function(y_true, y_pred, **self._args))
+        except Exception as error:
+            raise ConfigError(
+                f"the metric {self._name} failed: {type(error).__name__}: {error}; it is called as metric(y_true,"
+                " y_pred, **constraint.args) with numpy arrays and must return one number"
+            ) from error
+        return value if math.isfinite(value) else None
+
+
+def predict(model: keras.Model, x: Any) -> Any:
+    """Float32 outputs for `x`, XLA off whatever the candidate asks: baseline and candidates are evaluated alike."""
+    compiled, model.jit_compile = model.jit_compile, False
+    steps, model.steps_per_execution = model.steps_per_execution, 1
+    try:
+        return np.asarray(model.predict(x, batch_size=EVALUATION_BATCH, verbose=0), dtype=np.float32)
+    finally:
+        model.jit_compile, model.steps_per_execution = compiled, steps
+
+
+class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
+    """Loss and metric of each epoch, with the time of evaluation kept out of the training time."""
+
+    def __init__(self, metric: Metric, validation: Part) -> None:
+        super().__init__()
+        self._metric = metric
+        self._validation = validation
+        self._elapsed_s = 0.0
+        self._epoch_began = 0.0
+        self.points: list[EpochPoint] = []
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._epoch_began = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        loss = float((logs or {}).get("loss", math.nan))
+        self._elapsed_s += time.perf_counter() - self._epoch_began
+        metric = self._metric(self._validation.y, predict(self.model, self._validation.x))
+        self.points.append(EpochPoint(epoch + 1, loss if math.isfinite(loss) else None, metric, self._elapsed_s))
+        self._epoch_began = time.perf_counter()
+
+
+def _applied_steps(model: keras.Model) -> tuple[int, float | None]:
+    """Optimizer steps that were applied, and the loss scale at the end (None without scaling)."""
+    optimizer = model.optimizer
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        return int(optimizer.inner_optimizer.iterations.numpy()), float(optimizer.dynamic_scale.numpy())
+    return int(optimizer.iterations.numpy()), None
+
+
+def _digest(model: keras.Model) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for weight in model.get_weights():
+        digest.update(np.ascontiguousarray(weight, dtype=np.float32).tobytes())
+    return digest.hexdigest()

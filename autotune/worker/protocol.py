@@ -1,0 +1,124 @@
+"""What parent and worker say to each other: one line of JSON a message, over two pipes of their own.
+
+Standard output stays free for whatever a framework or a person's own code prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.trial import Candidate, Effect, Failure, Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. `args` is the plain form of the operation's argument dataclass."""
+
+    operation: str
+    args: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome: exactly one of the three is set (a value may be None)."""
+
+    value: Any = None
+    failure: Failure | None = None
+    user_error: tuple[str, str] | None = None  # class name in `autotune.errors`, message
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeArgs:
+    """Time a candidate; with a reference, in blocks that alternate with the reference's.
+
+    Attributes:
+        examples: training examples that the timed steps draw from.
+    """
+
+    candidate: Candidate
+    recipe: Recipe
+    reference: Candidate | None
+    reference_recipe: Recipe | None
+    seed: int
+    block_s: float
+    min_pairs: int
+    max_pairs: int
+    half_width: float
+    max_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrainArgs:
+    """Train a candidate on one seed; keep the trained model at `keep_path` if given."""
+
+    candidate: Candidate
+    recipe: Recipe
+    seed: int
+    keep_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateArgs:
+    """Evaluate saved models on the test part, paired."""
+
+    model_path: str
+    baseline_path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Metrics on the test part; the counts are for class labels only.
+
+    Attributes:
+        examples: how many there are.
+        only_model: examples that only the model gets right.
+        only_baseline: examples that only the baseline gets right.
+    """
+
+    examples: int
+    metric: float | None
+    baseline_metric: float | None
+    only_model: int | None = None
+    only_baseline: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportArgs:
+    """Write the SavedModel beside a trained model, and what it predicts on some inputs, for the reload check."""
+
+    model_path: str
+    saved_model_path: str
+    reference_path: str
+    examples: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadArgs:
+    """Load an exported model under `policy` in this fresh process and compare its predictions with the reference."""
+
+    path: str
+    reference_path: str
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterArgs:
+    """Log and register an exported model with MLflow."""
+
+    model_path: str
+    tracking_uri: str
+    run_id: str
+    registered_model: str
+    alias: str
+    tags: dict[str, str]
+    pip_requirements: list[str]
+    reference_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What building a candidate gave, without training it."""
+
+    effect: Effect
+    build_s: float
