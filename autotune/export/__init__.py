@@ -1,0 +1,1 @@
+"""The winner for production: settings that compose back, a trained model, a SavedModel, and the evidence for them."""

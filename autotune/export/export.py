@@ -1,0 +1,143 @@
+"""Exports the winner. The test part is touched here for the first time, and once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune import codec
+from autotune.config.schema import Config
+from autotune.decide.accuracy import paired_proportion
+from autotune.errors import TrialFault
+from autotune.export.entitlement import alias_for
+from autotune.export.settings import write_settings
+from autotune.record.events import BASELINE_TRIAL, Exported, Note
+from autotune.record.record import Record
+from autotune.record.view import StudyView, TrialView
+from autotune.trial import Interval, Stage, TrainingRun
+from autotune.worker.executor import LocalExecutor
+from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
+
+FOLDER = "export"
+_REFERENCE = "reload_check.npz"
+
+# Float32 outputs of the same weights, evaluated in another batch and another process, differ by rounding: by about
+# 2**-24 in float32 and 2**-8 in bfloat16 per operation. More than this is another model.
+_MOST_DIFFERENCE = 0.05
+
+Register = Callable[[StudyView, Path, Path, str], str | None]
+"""Registers the exported model: (study, model file, reload reference, alias) -> the registry's entry, or None."""
+
+
+def export_winner(config: Config, record: Record, executor: LocalExecutor, register: Register) -> None:
+    """Write the winner's files, evaluate it, check that it reloads, register it, and record all that.
+
+    A fault on the way is noted in the record; what was written until then stays.
+    """
+    view = record.view
+    assert view.started is not None
+    assert view.decided is not None
+    trial = view.trials[view.decided.winner]
+    run = kept_run(trial)
+    if run is None or run.model_path is None:
+        record.append(Note("export", "nothing to export: no trained model was kept", "warning"))
+        return
+    folder = record.path.parent / FOLDER
+    folder.mkdir()
+    files = {"best.yaml": write_settings(folder, config, trial.candidate, run.recipe, view.started.study)}
+    model_path = files["model.keras"] = folder / "model.keras"
+    shutil.copyfile(run.model_path, model_path)
+    baseline_run = None if trial.is_baseline else _on_seed(view.trials[BASELINE_TRIAL], run.seed)
+    try:
+        evaluation = executor.evaluate(EvaluateArgs(str(model_path), baseline_run.model_path if baseline_run else None))
+        saved_model, reference = folder / "saved_model", folder / _REFERENCE
+        executor.export(ExportArgs(str(model_path), str(saved_model), str(reference)))
+        files["saved_model"] = saved_model
+        other = "float32" if not trial.candidate.policy.is_float32 else "mixed_bfloat16"
+        paths = {"model.keras": model_path, "saved_model": saved_model}
+        differences = executor.reload(
+            {name: ReloadArgs(str(path), str(reference), other) for name, path in paths.items()}
+        )
+    except TrialFault as fault:
+        record.append(Note("export", f"the export is not complete: {fault.kind}: {fault.message}", "warning"))
+        return
+    _note_differences(record, differences)
+    alias, reason = alias_for(view)
+    files["evidence.json"] = _write_evidence(folder, view, trial, evaluation, differences, alias)
+    record.append(
+        Exported(
+            trial=trial.number,
+            folder=str(folder),
+            files={name: str(path) for name, path in files.items()},
+            test_metric=evaluation.metric,
+            baseline_test_metric=evaluation.baseline_metric,
+            test_delta=_test_delta(evaluation),
+            reload_difference=differences,
+            alias=alias,
+            alias_reason=reason,
+            registered=register(view, model_path, reference, alias),
+        )
+    )
+
+
+def kept_run(trial: TrialView) -> TrainingRun | None:
+    """The run whose model was kept: of the confirmation where there was one, else of the baseline stage."""
+    for stage in (Stage.CONFIRM, Stage.BASELINE):
+        for run in trial.runs.get(stage, ()):
+            if run.model_path is not None:
+                return run
+    return None
+
+
+def _on_seed(trial: TrialView, seed: int) -> TrainingRun | None:
+    runs = [run for group in trial.runs.values() for run in group]
+    return next((run for run in runs if run.seed == seed and run.model_path is not None), None)
+
+
+def _test_delta(evaluation: Evaluation) -> Interval | None:
+    if evaluation.only_model is None or evaluation.only_baseline is None:
+        return None
+    return paired_proportion(evaluation.examples, evaluation.only_model, evaluation.only_baseline)
+
+
+def _note_differences(record: Record, differences: dict[str, float]) -> None:
+    for name, difference in differences.items():
+        if not difference <= _MOST_DIFFERENCE:
+            text = f"{name}, reloaded in a fresh process, predicts otherwise: largest difference {difference:.3g}"
+            record.append(Note("export", text, "warning"))
+
+
+def _write_evidence(
+    folder: Path,
+    view: StudyView,
+    trial: TrialView,
+    evaluation: Evaluation,
+    differences: dict[str, float],
+    alias: str,
+) -> Path:
+    """Everything that a later machine needs to compare with, beside the model."""
+    assert view.started is not None
+    assert view.worker is not None
+    assert view.decided is not None
+    path = folder / "evidence.json"
+    content = {
+        "study": view.started.study,
+        "trial": trial.number,
+        "candidate": codec.plain(trial.candidate),
+        "decided": codec.plain(view.decided),
+        "confirmation": codec.plain(trial.confirmation),
+        "effect": codec.plain(trial.probe.effect) if trial.probe else None,
+        "test_part": codec.plain(evaluation),
+        "reload_difference": differences,
+        "alias": alias,
+        "target": view.started.target,
+        "device": view.started.device,
+        "on_target": view.started.on_target,
+        "data": codec.plain(view.worker.data),
+        "versions": view.started.versions | view.worker.facts.versions,
+        "notes": [codec.plain(note) for note in view.notes],
+    }
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,46 @@
+"""`best.yaml`: the whole configuration with the winning settings, which Hydra composes back."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import yaml
+
+from autotune.config.compose import to_yaml_dict
+from autotune.config.schema import CandidateConfig, Config, Task, XlaChoice
+from autotune.trial import Candidate, Recipe
+
+FILE_NAME = "best.yaml"
+
+_HEADER = """\
+# The winning settings of study {study}, as a whole configuration.
+#
+#   python -m autotune --config-dir {folder} --config-name best
+#
+# trains with them, at the recipe they were confirmed at ({recipe}). A longer training is an override away:
+# train.examples=null train.epochs=50. train.batch_size stays the user's own: the learning rate follows
+# candidate.batch_size from it by train.scaling.
+"""
+
+
+def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: Recipe, study: str) -> Path:
+    """Write `best.yaml` into the export folder; the path that it names is the folder's own."""
+    exported = dataclasses.replace(
+        config,
+        task=Task.train,
+        candidate=CandidateConfig(
+            policy=candidate.policy.name,
+            batch_size=candidate.batch_size,
+            xla=XlaChoice(candidate.xla.value),
+            widths=list(candidate.widths),
+            steps_per_execution=candidate.steps_per_execution,
+        ),
+        train=dataclasses.replace(config.train, examples=recipe.examples, epochs=recipe.epochs),
+        output=dataclasses.replace(config.output, name=None),
+    )
+    content = {"defaults": ["base", "_self_"], **to_yaml_dict(exported)}
+    path = folder / FILE_NAME
+    header = _HEADER.format(study=study, folder=folder, recipe=recipe)
+    path.write_text(header + yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    return path

@@ -1,0 +1,107 @@
+"""Stage 0: the user's own float32 training, which everything is compared with."""
+
+from __future__ import annotations
+
+from autotune.decide import accuracy
+from autotune.errors import UserError
+from autotune.record.events import BASELINE_TRIAL, FidelityPlanned, Probed, TrialJudged, TrialStarted
+from autotune.space.recipe import Fidelity, recipe_for
+from autotune.space.space import baseline_candidate
+from autotune.study.context import StudyContext, model_name
+from autotune.study.plan import ASSUMED_SPREADS, make_plan, resolvable_margins
+from autotune.trial import Stage, TrialState
+
+
+class BaselineUnusableError(UserError):
+    """float32 itself cannot be measured or trained, so there is nothing to compare with."""
+
+
+def probe_baseline(context: StudyContext, accelerator: str) -> None:
+    """Time the baseline and plan the fidelity from it.
+
+    Raises:
+        BaselineUnusableError: it cannot be run.
+    """
+    from autotune.decide import health
+
+    data = context.data
+    assert data is not None
+    candidate = baseline_candidate(context.config, accelerator)
+    if candidate.batch_size > data.train:
+        raise UserError(
+            f"train.batch_size must not exceed the training part, but got {candidate.batch_size} for {data.train}"
+            f" examples of {data.name}; choose a smaller batch"
+        )
+    context.record.append(TrialStarted(BASELINE_TRIAL, Stage.BASELINE, candidate))
+    began = context.clock()
+    first_recipe = recipe_for(context.config.train, candidate, Fidelity(data.train, 1))
+    with context.faults(BASELINE_TRIAL, candidate, Stage.BASELINE) as fault:
+        probe = context.executor.probe(candidate, first_recipe, None, Stage.BASELINE)
+    failure = fault[0] if fault else health.probe_failure(probe)
+    if failure is not None:
+        raise BaselineUnusableError(f"the float32 baseline cannot be used: {failure}")
+    context.baseline_probe = probe
+    duration_s = context.clock() - began
+    context.record.append(Probed(BASELINE_TRIAL, Stage.BASELINE, probe, None, None, duration_s))
+    _plan(context)
+
+
+def _plan(context: StudyContext) -> None:
+    probe, data, config = context.baseline_probe, context.data, context.config
+    assert probe is not None
+    assert data is not None
+    plan = context.plan = make_plan(config, probe, data, context.budget.remaining_s, context.worker_start_s)
+    unit = (100, " pp") if config.constraint.metric == "accuracy" else (1, "")
+    assumed = {f"{spread * unit[0]:g}{unit[1]}": spread for spread in ASSUMED_SPREADS}
+    context.record.append(
+        FidelityPlanned(
+            recipe=context.recipe(probe.candidate),
+            baseline_train_s=plan.baseline_train_s,
+            shares_s=plan.shares_s,
+            reasons=plan.reasons,
+            resolvable_margin=resolvable_margins(config, assumed),
+        )
+    )
+    if not plan.fits:
+        context.note(
+            "budget",
+            f"search.budget={config.search.budget} is short for this model on this device: the plan takes about"
+            f" {sum(plan.shares_s.values()):.0f} s, so the study may end before a finalist is confirmed",
+            "warning",
+        )
+
+
+def train_baseline(context: StudyContext) -> None:
+    """Train the baseline on the verify stage's seeds, and say what its spread means for the margin.
+
+    Raises:
+        BaselineUnusableError: a training failed or was not finite.
+    """
+    config = context.config
+    context.stage(Stage.BASELINE, config.constraint.seeds)
+    for offset in range(config.constraint.seeds):
+        seed = config.train.seed + offset
+        keep = model_name(BASELINE_TRIAL, seed) if offset == 0 else None
+        if context.train(BASELINE_TRIAL, context.baseline, seed, Stage.BASELINE, keep) is None:
+            assert context.view.baseline is not None
+            raise BaselineUnusableError(
+                f"the float32 baseline cannot be used (seed {seed}): {context.view.baseline.failure}; no relative"
+                " constraint is possible, mend the float32 training first"
+            )
+    metrics = list(context.baseline_metrics.values())
+    spread = accuracy.spread(metrics) or 0.0
+    # Two unpaired runs differ by sqrt(2) times the spread of one: the paired spread of a like candidate is below it.
+    worst = resolvable_margins(config, {"": 2**0.5 * spread})[""]
+    context.note(
+        "noise",
+        f"baseline {config.constraint.metric} {sum(metrics) / len(metrics):.4f}, spread {spread:.4f} over"
+        f" {len(metrics)} seeds (standard deviation); the first look can resolve a margin of {worst:.4f} or less",
+    )
+    if worst > config.constraint.margin:
+        context.note(
+            "noise",
+            f"constraint.margin={config.constraint.margin:g} may be below what {len(metrics)} seeds resolve at this"
+            " recipe: verdicts may stay INCONCLUSIVE (more seeds, a longer training or a larger margin help)",
+            "warning",
+        )
+    context.record.append(TrialJudged(BASELINE_TRIAL, TrialState.PASSED, "the baseline"))

@@ -1,0 +1,144 @@
+"""What the stages of one study share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+
+from autotune.config.constraint import Direction
+from autotune.config.schema import Config
+from autotune.decide import health
+from autotune.errors import TrialFault
+from autotune.hardware.device import Device
+from autotune.hardware.profile import Profile
+from autotune.record.events import BASELINE_TRIAL, Note, StageStarted, Trained, TrialFailed, TrialStarted
+from autotune.record.record import Record
+from autotune.record.view import StudyView
+from autotune.space.recipe import Fidelity, recipe_for
+from autotune.study.budget import Budget
+from autotune.study.plan import Plan
+from autotune.trial import Candidate, DatasetFacts, Failure, FailureKind, Probe, Recipe, Stage, TrainingRun
+from autotune.worker.executor import Executor
+
+# Confirmation seeds are far from the verify stage's, whatever their number.
+CONFIRM_SEED_OFFSET = 1000
+
+
+def model_name(trial: int, seed: int) -> str:
+    """File name of a kept model, in the run's `models` folder."""
+    return f"trial{trial}-seed{seed}.keras"
+
+
+@dataclass
+class StudyContext:
+    """The study's inputs, and the little that stages hand to one another.
+
+    Attributes:
+        clock: for durations [s].
+        baseline_metrics: the baseline's metric by seed, over all stages.
+        data: what the worker says of the data.
+        worker_start_s: what starting a worker took [s].
+        baseline_probe: set by the first step, as is the plan.
+    """
+
+    config: Config
+    device: Device
+    target: Profile
+    executor: Executor
+    record: Record
+    budget: Budget
+    clock: Callable[[], float] = monotonic
+    baseline_metrics: dict[int, float] = field(default_factory=dict)
+    data: DatasetFacts | None = None
+    worker_start_s: float = 0.0
+    baseline_probe: Probe | None = None
+    plan: Plan | None = None
+
+    @property
+    def view(self) -> StudyView:
+        """The study's state, folded from the record."""
+        return self.record.view
+
+    @property
+    def baseline(self) -> Candidate:
+        """The baseline, as it was measured."""
+        assert self.baseline_probe is not None, "the baseline is measured first"
+        return self.baseline_probe.candidate
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """How long one training is."""
+        assert self.plan is not None, "the plan is made from the baseline's probe"
+        return self.plan.fidelity
+
+    def recipe(self, candidate: Candidate) -> Recipe:
+        """How a candidate is trained in this study."""
+        return recipe_for(self.config.train, candidate, self.fidelity)
+
+    def note(self, topic: str, text: str, level: str = "info") -> None:
+        """Record something that a reader of the figures must know."""
+        self.record.append(Note(topic, text, level))
+
+    def stage(self, stage: Stage, planned: int) -> None:
+        """Record that a stage begins, with the units of work that it may take."""
+        self.record.append(StageStarted(stage, planned))
+
+    def oriented(self, metric: float, baseline: float) -> float:
+        """Candidate minus baseline, turned so that higher is better."""
+        higher = self.config.constraint.direction is Direction.higher
+        return metric - baseline if higher else baseline - metric
+
+    def baseline_seconds(self) -> float:
+        """What one training of the baseline took on average, or is planned to take [s]."""
+        baseline = self.view.baseline
+        runs = [run for group in baseline.runs.values() for run in group] if baseline else []
+        planned = self.plan.baseline_train_s if self.plan else 0.0
+        return sum(run.train_s for run in runs) / len(runs) * 1.15 + 1.0 if runs else planned
+
+    def training_seconds(self, speedup: float) -> float:
+        """What one training of a candidate should take [s]."""
+        return self.baseline_seconds() / speedup + 1.0
+
+    def train(
+        self, trial: int, candidate: Candidate, seed: int, stage: Stage, keep: str | None = None
+    ) -> TrainingRun | None:
+        """Train on one seed and record it; None when it failed, which is recorded too.
+
+        Args:
+            keep: file name under which the trained model is kept in the run's `models` folder.
+        """
+        self.record.append(TrialStarted(trial, stage, candidate, seed))
+        began = self.clock()
+        with self.faults(trial, candidate, stage, seed) as fault:
+            keep_path = self.record.path.parent / "models" / keep if keep else None
+            run = self.executor.train(candidate, seed, self.recipe(candidate), keep_path)
+            if (failure := health.training_failure(run, self.config.constraint.max_skipped_share)) is not None:
+                raise TrialFault(failure.kind, failure.message)
+        if fault:
+            return None
+        assert run.metric is not None
+        if trial == BASELINE_TRIAL:
+            self.baseline_metrics[seed] = run.metric
+        delta = self._delta(trial, seed, run.metric)
+        self.record.append(Trained(trial, stage, run, delta, self.clock() - began))
+        return run
+
+    def _delta(self, trial: int, seed: int, metric: float) -> float | None:
+        if trial == BASELINE_TRIAL or seed not in self.baseline_metrics:
+            return None
+        return self.oriented(metric, self.baseline_metrics[seed])
+
+    @contextmanager
+    def faults(
+        self, trial: int, candidate: Candidate, stage: Stage, seed: int | None = None
+    ) -> Iterator[list[Failure]]:
+        """Turn a trial's fault into a recorded failure, which is also put into the list that this yields."""
+        seen: list[Failure] = []
+        try:
+            yield seen
+        except TrialFault as fault:
+            failure = Failure(FailureKind(fault.kind), fault.message, fault.detail)
+            seen.append(failure)
+            self.record.append(TrialFailed(trial, stage, candidate, failure, seed))

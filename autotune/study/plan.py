@@ -1,0 +1,150 @@
+"""How long one training is, so that the whole study fits its budget; worked out from the measured baseline."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from autotune.config.schema import Config
+from autotune.decide import accuracy
+from autotune.space.recipe import Fidelity
+from autotune.trial import DatasetFacts, Probe
+
+# Costs around the trainings, as seen on two CPU cores; they only divide the budget and judge nothing.
+_SCREEN_TRIAL_S = 6.0
+_CONFIRM_TIMING_S = 8.0
+_EXPORT_S = 15.0
+_TRAINING_OVERHEAD_S = 1.0
+
+# Share of the budget that screening may take at most.
+_SCREEN_SHARE = 0.25
+
+# A verified candidate is faster than the baseline: on average about this share of its training time.
+_CANDIDATE_SHARE = 0.6
+
+# Evaluation is a forward pass, training three of its size.
+_FORWARD_SHARE = 1 / 3
+
+# Several short epochs rather than three long ones: measured on the CIFAR MLP at one cost, 8 epochs of 4,096 examples
+# ended settled at the baseline's batch (last epochs .381 .387 .389) and 3 epochs of 8,192 did not (.297 .361 .382).
+_EPOCHS = 6
+_MOST_EPOCHS = 30
+_FEWEST_STEPS = 60
+
+# Paired spreads for which the plan tells the margin that can be resolved, before anything was trained.
+ASSUMED_SPREADS = (0.002, 0.005, 0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The fidelity, what it costs and why.
+
+    Attributes:
+        fits: whether the shares are within the budget.
+    """
+
+    fidelity: Fidelity
+    baseline_train_s: float
+    shares_s: dict[str, float]
+    reasons: tuple[str, ...]
+    fits: bool
+
+    def reserve_s(self, *stages: str) -> float:
+        """What the named stages are meant to take [s]."""
+        return sum(self.shares_s[stage] for stage in stages)
+
+
+def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: float, start_s: float) -> Plan:
+    """Plan the fidelity from the baseline's probe.
+
+    Args:
+        config: `train.examples` and `train.epochs` are kept where they are set.
+        probe: of the baseline.
+        data: sizes of the parts.
+        remaining_s: what is left of the budget [s]; infinite without one.
+        start_s: what starting a worker took [s].
+    """
+    per_example_s = probe.step_time_ms / 1e3 / probe.candidate.batch_size
+    search, seeds = config.search, config.constraint.seeds
+    fixed = {
+        "screen": _screen_s(config, remaining_s),
+        "timing": search.timing.processes * (start_s + _CONFIRM_TIMING_S),
+        "export": _EXPORT_S + 2 * start_s,
+    }
+    baseline_runs = 2 * seeds
+    candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + seeds)
+    left_s = remaining_s - sum(fixed.values())
+    affordable_s = left_s / (baseline_runs + candidate_runs)
+    fidelity, reasons = _fidelity(config, data, per_example_s, affordable_s)
+    train_s = training_s(fidelity, per_example_s, data.validation)
+    shares = {
+        "baseline": seeds * train_s,
+        "screen": fixed["screen"],
+        "verify": _CANDIDATE_SHARE * search.finalists * search.gate_seeds * train_s,
+        "confirm": fixed["timing"] + (1 + _CANDIDATE_SHARE) * seeds * train_s,
+        "export": fixed["export"],
+    }
+    return Plan(fidelity, train_s, shares, tuple(reasons), sum(shares.values()) <= remaining_s * 1.05)
+
+
+def training_s(fidelity: Fidelity, per_example_s: float, validation: int) -> float:
+    """Predicted duration of one training with an evaluation each epoch [s]."""
+    passes = fidelity.examples + _FORWARD_SHARE * validation
+    return _TRAINING_OVERHEAD_S + fidelity.epochs * passes * per_example_s
+
+
+def _screen_s(config: Config, remaining_s: float) -> float:
+    wanted = config.search.trials * _SCREEN_TRIAL_S
+    return wanted if math.isinf(remaining_s) else min(wanted, _SCREEN_SHARE * remaining_s)
+
+
+def _fidelity(
+    config: Config, data: DatasetFacts, per_example_s: float, affordable_s: float
+) -> tuple[Fidelity, list[str]]:
+    train = config.train
+    if train.examples is not None and train.epochs is not None:
+        examples = min(train.examples, data.train)
+        return Fidelity(_whole_batches(examples, config), train.epochs), ["train.examples and train.epochs are set"]
+    if math.isinf(affordable_s):
+        epochs = train.epochs or _EPOCHS
+        examples = min(train.examples or data.train, data.train)
+        return Fidelity(_whole_batches(examples, config), epochs), ["no budget: all training examples"]
+    epochs = train.epochs or _EPOCHS
+    fewest = min(data.train, math.ceil(_FEWEST_STEPS / epochs) * train.batch_size)
+    passes = max(0.0, affordable_s - _TRAINING_OVERHEAD_S) / per_example_s  # example passes that one training affords
+    if train.examples is not None:
+        examples = min(train.examples, data.train)
+        epochs = int(passes / (examples + _FORWARD_SHARE * data.validation))
+    else:
+        examples = int(passes / epochs - _FORWARD_SHARE * data.validation)
+        if examples > data.train and train.epochs is None:
+            epochs = min(_MOST_EPOCHS, int(passes / (data.train + _FORWARD_SHARE * data.validation)))
+    reasons = [f"the budget affords trainings of about {max(0.0, affordable_s):.0f} s at the baseline's speed"]
+    if examples < fewest:
+        reasons.append("that is too short to train anything, so the shortest sensible training is taken")
+        examples = fewest
+        if train.epochs is None:
+            epochs = max(_EPOCHS, min(_MOST_EPOCHS, math.ceil(_FEWEST_STEPS * train.batch_size / examples)))
+    return Fidelity(_whole_batches(min(examples, data.train), config), max(1, epochs)), reasons
+
+
+def _whole_batches(examples: int, config: Config) -> int:
+    """Down to a multiple of the largest batch of which there are enough, so that no candidate drops examples."""
+    own = config.train.batch_size
+    sizes = sorted(config.search.batch_sizes or [own * config.search.max_batch_factor, own], reverse=True)
+    for batch in [*sizes, own]:
+        if examples >= 4 * batch:
+            return examples // batch * batch
+    return examples
+
+
+def resolvable_margins(config: Config, spreads: dict[str, float]) -> dict[str, float]:
+    """Smallest margin that the first look can show, by paired spread.
+
+    Args:
+        config: number of seeds and of finalists, among whom the level is shared.
+        spreads: a name for the reader to the paired standard deviation, in the metric's unit.
+    """
+    level = accuracy.LOOK_LEVEL / config.search.finalists
+    seeds = config.constraint.seeds
+    return {name: accuracy.resolvable_margin(sd, seeds, level=level) for name, sd in spreads.items()}

@@ -1,0 +1,143 @@
+"""Optuna proposes what to measure next; its study lives in memory, since the record is the truth."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+
+from autotune.config.search import Sampler, SearchConfig
+from autotune.space.space import Space
+from autotune.trial import Candidate, FailureKind, Policy, Xla
+
+# How often TPE may propose what was measured already before an unmeasured candidate is drawn instead.
+_MOST_REPEATS = 20
+
+_STARTUP_TRIALS = 4
+
+
+class Proposer:
+    """Proposes candidates that were not measured yet.
+
+    Args:
+        space: what there is to propose.
+        search: sampler, its seed, and how many trials there are; a space no larger than that is measured whole.
+    """
+
+    def __init__(self, space: Space, search: SearchConfig) -> None:
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._space = space
+        self._left = dict.fromkeys(space.candidates())  # a dict keeps the order
+        self._whole = len(self._left) <= search.trials
+        self._random = random.Random(search.seed)
+        self._first = first_guesses(space)
+        self._pending: optuna.Trial | None = None
+        self._study = optuna.create_study(direction="maximize", sampler=_sampler(search))
+
+    def ask(self) -> Candidate | None:
+        """The next candidate, or None when every one was proposed or ruled out."""
+        if not self._left:
+            return None
+        candidate = self._next_guess() or (None if self._whole else self._ask_sampler())
+        if candidate is None:
+            candidate = next(iter(self._left)) if self._whole else self._random.choice(list(self._left))
+        del self._left[candidate]
+        return candidate
+
+    def tell(self, candidate: Candidate, speedup: float) -> None:
+        """A candidate's measured speedup."""
+        if self._pending is not None:
+            self._study.tell(self._pending, speedup)
+            self._pending = None
+            return
+        self._study.add_trial(
+            optuna.trial.create_trial(params=params(candidate), distributions=distributions(self._space), value=speedup)
+        )
+
+    def fail(self, candidate: Candidate, kind: FailureKind) -> None:
+        """A candidate without a result. Memory that did not suffice rules out all larger batches of its like."""
+        if self._pending is not None:
+            self._study.tell(self._pending, state=optuna.trial.TrialState.FAIL)
+            self._pending = None
+        if kind is FailureKind.OOM:
+            for other in list(self._left):
+                alike = (other.policy, other.widths) == (candidate.policy, candidate.widths)
+                if alike and other.batch_size >= candidate.batch_size:
+                    del self._left[other]
+
+    def _next_guess(self) -> Candidate | None:
+        for candidate in self._first:
+            if candidate in self._left:
+                return candidate
+        return None
+
+    def _ask_sampler(self) -> Candidate | None:
+        for _ in range(_MOST_REPEATS):
+            trial = self._study.ask(distributions(self._space))
+            candidate = from_params(trial.params)
+            if candidate in self._left:
+                self._pending = trial
+                return candidate
+            # TPE does not learn from a failed trial, so what is known already does not count twice.
+            self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        return None
+
+
+def first_guesses(space: Space) -> Iterator[Candidate]:
+    """What a person would try first: each policy at the user's own batch, then at the largest and a middle one.
+
+    The first of these is also the answer to the question that people ask: "what did mixed precision alone do?"
+    """
+    own = space.baseline
+    largest = max(space.batch_sizes)
+    middle = sorted(space.batch_sizes)[len(space.batch_sizes) // 2]
+    xla = Xla.OFF if Xla.OFF in space.xla else space.xla[0]
+    low = [policy for policy in space.policies if not policy.is_float32] or list(space.policies)
+    order = [(policy, own.batch_size) for policy in low]
+    order += [(policy, batch) for batch in (largest, middle) for policy in low]
+    order.append((Policy("float32"), middle))
+    guesses = [Candidate(policy, batch, xla, own.widths, 1) for policy, batch in order]
+    return iter([guess for guess in guesses if guess.policy in space.policies and space.holds(guess)])
+
+
+def distributions(space: Space) -> dict[str, BaseDistribution]:
+    """The space as Optuna's distributions; widths are one dimension, as `3000-1000`."""
+    return {
+        "policy": CategoricalDistribution([policy.name for policy in space.policies]),
+        "batch_size": CategoricalDistribution(list(space.batch_sizes)),
+        "xla": CategoricalDistribution([xla.value for xla in space.xla]),
+        "steps_per_execution": CategoricalDistribution(list(space.steps_per_execution)),
+        "widths": CategoricalDistribution([_joined(widths) for widths in space.widths]),
+    }
+
+
+def params(candidate: Candidate) -> dict[str, Any]:
+    """A candidate as Optuna's parameters."""
+    return {
+        "policy": candidate.policy.name,
+        "batch_size": candidate.batch_size,
+        "xla": candidate.xla.value,
+        "steps_per_execution": candidate.steps_per_execution,
+        "widths": _joined(candidate.widths),
+    }
+
+
+def from_params(values: dict[str, Any]) -> Candidate:
+    """The candidate of Optuna's parameters."""
+    widths = tuple(int(width) for width in values["widths"].split("-") if width)
+    return Candidate(
+        Policy(values["policy"]), values["batch_size"], Xla(values["xla"]), widths, values["steps_per_execution"]
+    )
+
+
+def _joined(widths: tuple[int, ...]) -> str:
+    return "-".join(map(str, widths))
+
+
+def _sampler(search: SearchConfig) -> optuna.samplers.BaseSampler:
+    if search.sampler is Sampler.random:
+        return optuna.samplers.RandomSampler(seed=search.seed)
+    return optuna.samplers.TPESampler(seed=search.seed, n_startup_trials=_STARTUP_TRIALS, multivariate=True)

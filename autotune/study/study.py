@@ -1,0 +1,132 @@
+"""One study, in order: baseline, screen, verify, confirm, decide. What it finds is in the record."""
+
+from __future__ import annotations
+
+from autotune.hardware.roofline import Work, WorkKind, predict_step_time_ms
+from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided
+from autotune.record.view import TrialView
+from autotune.space.space import Space, build_space, optimizer_slots
+from autotune.study.baseline import probe_baseline, train_baseline
+from autotune.study.confirm import confirm
+from autotune.study.context import StudyContext
+from autotune.study.screen import screen
+from autotune.study.verify import verify
+from autotune.trial import AccuracyVerdict, Candidate, Confirmation, Effect, TrialState
+
+
+def plan_study(context: StudyContext, accelerator: str) -> Space:
+    """Probe the baseline, plan the fidelity, and record the space: all that `task=plan` does."""
+    probe_baseline(context, accelerator)
+    assert context.baseline_probe is not None
+    space = build_space(context.config, context.device, context.target, context.baseline_probe, context.fidelity)
+    predicted, note = _predictions(context, space)
+    context.record.append(SpacePlanned(space.summary(), context.baseline, predicted, note))
+    return space
+
+
+def run_study(context: StudyContext, accelerator: str) -> None:
+    """The whole study. It ends with a `StudyDecided`, also when it is interrupted.
+
+    Raises:
+        UserError: the baseline cannot be used.
+        KeyboardInterrupt: after everything that was measured has been decided upon and recorded.
+    """
+    try:
+        space = plan_study(context, accelerator)
+        train_baseline(context)
+        screen(context, space)
+        finalists = verify(context)
+        winner = confirm(context, finalists) if finalists else BASELINE_TRIAL
+    except KeyboardInterrupt:
+        _decide(context, _confirmed(context), interrupted="interrupt")
+        raise
+    _decide(context, winner, interrupted=None)
+
+
+def _confirmed(context: StudyContext) -> int:
+    """The trial that was confirmed before an interruption, or the baseline."""
+    return next((c.trial for c in context.view.confirmations if c.succeeded), BASELINE_TRIAL)
+
+
+def _decide(context: StudyContext, winner: int, interrupted: str | None) -> None:
+    reason = _why_winner(context, winner) if winner != BASELINE_TRIAL else _why_none(context, interrupted)
+    context.record.append(StudyDecided(winner, reason, interrupted, context.budget.elapsed_s))
+
+
+def _why_winner(context: StudyContext, winner: int) -> str:
+    confirmation = next(c for c in context.view.confirmations if c.trial == winner)
+    assert confirmation.speedup is not None
+    assert confirmation.accuracy is not None
+    return (
+        f"x{confirmation.speedup.estimate:.2f} the baseline's throughput, and not less accurate within"
+        f" {confirmation.accuracy.margin:g} on {len(confirmation.accuracy.seeds)} new seeds"
+    )
+
+
+def _why_none(context: StudyContext, interrupted: str | None) -> str:
+    if interrupted:
+        return "stopped before a faster candidate was confirmed, so the baseline stays"
+    if context.view.confirmations:
+        return "; ".join(_why_not_confirmed(c) for c in context.view.confirmations)
+    candidates = [trial for trial in context.view.trials.values() if not trial.is_baseline]
+    if not candidates:
+        return "the space holds nothing but the baseline"
+    return _why_no_finalist(candidates)
+
+
+def _why_not_confirmed(confirmation: Confirmation) -> str:
+    if confirmation.failure is not None:
+        return f"trial {confirmation.trial} failed when it was confirmed ({confirmation.failure})"
+    verdict = confirmation.accuracy.verdict if confirmation.accuracy else AccuracyVerdict.INCONCLUSIVE
+    text = f"trial {confirmation.trial} was {confirmation.timing.value} in time and {verdict.value} in accuracy"
+    if confirmation.accuracy and confirmation.accuracy.seeds_needed:
+        text += f" (about {confirmation.accuracy.seeds_needed} seeds would decide it)"
+    return text
+
+
+def _why_no_finalist(candidates: list[TrialView]) -> str:
+    def count(state: TrialState) -> int:
+        return sum(trial.state is state for trial in candidates)
+
+    parts = [
+        (count(TrialState.SLOWER), "not faster than the baseline"),
+        (count(TrialState.REJECTED), "less accurate"),
+        (count(TrialState.FAILED), "failed"),
+        (count(TrialState.SKIPPED), "not trained"),
+    ]
+    told = ", ".join(f"{number} {what}" for number, what in parts if number)
+    return f"of {len(candidates)} candidates none is both faster and as accurate: {told}"
+
+
+def _predictions(context: StudyContext, space: Space) -> tuple[dict[str, float], str]:
+    """The target's own step times by roofline [ms]; empty where its peak rates are not known."""
+    assert context.baseline_probe is not None
+    works = works_of(context.baseline_probe.effect)
+    slots = optimizer_slots(context.config)
+    predicted, note = {}, f"no prediction: peak rates of {context.target.title} are not known"
+    for candidate in [context.baseline, *space.candidates()]:
+        prediction = _predict(context, candidate, works, slots)
+        if prediction is not None:
+            predicted[str(candidate)], note = prediction
+    return predicted, note
+
+
+def _predict(context: StudyContext, candidate: Candidate, works: list[Work], slots: int) -> tuple[float, str] | None:
+    found = predict_step_time_ms(
+        context.target, works, candidate.policy.name, candidate.batch_size, optimizer_slots=slots
+    )
+    if found is None:
+        return None
+    return found.step_time_ms, "predicted by a plain roofline, nothing measured: " + "; ".join(found.assumptions)
+
+
+def works_of(effect: Effect) -> list[Work]:
+    """The layers of a built model, as the roofline wants them; inputs are the layer before."""
+    works, before = [], 0
+    for layer in effect.layers:
+        flops = layer.flops_per_example or 0
+        kind = WorkKind.memory if not flops else WorkKind.conv if layer.kind.startswith("Conv") else WorkKind.dense
+        moved = before + layer.activations_per_example
+        works.append(Work(layer.name, flops, layer.parameters, moved, kind))
+        before = layer.activations_per_example
+    return works

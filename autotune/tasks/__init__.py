@@ -1,0 +1,1 @@
+"""What one run can do: each task reads as its own pipeline, in order."""

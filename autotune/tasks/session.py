@@ -1,0 +1,154 @@
+"""What every measuring task begins with: the device, the target, a folder, a worker, and what must be said of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from autotune.config.compose import to_yaml_dict
+from autotune.config.hardware import DeviceKind
+from autotune.config.output import claim_output_dir
+from autotune.config.schema import Config
+from autotune.errors import TrialFault, UserError
+from autotune.hardware.device import Device, Target, detect, resolve_target
+from autotune.record.events import FORMAT, Note, StudyStarted, WorkerReady
+from autotune.record.folder import RunFolder
+from autotune.record.record import FILE_NAME, Record, Sink
+from autotune.trial import DatasetFacts, WorkerFacts
+from autotune.worker.executor import LocalExecutor
+
+_PACKAGES = ("autotune-keras", "hydra-core", "omegaconf", "optuna", "mlflow", "nvidia-ml-py")
+
+# The rest is the parent's and the machine's own.
+_MEMORY_SHARE = 0.85
+
+
+@dataclass
+class Session:
+    """A run that is ready to measure; `start_s` is what starting its worker took [s]."""
+
+    config: Config
+    device: Device
+    target: Target
+    folder: RunFolder
+    executor: LocalExecutor
+    ready: WorkerReady
+    start_s: float
+
+    @property
+    def study(self) -> str:
+        """The study's name: its folder below the output root, unique in it."""
+        return study_name(self.folder)
+
+
+def study_name(folder: RunFolder) -> str:
+    """`2026-11-29/20-15-00_cifar_mlp_rtx2060`."""
+    return f"{folder.path.parent.name}/{folder.path.name}"
+
+
+@contextmanager
+def claimed(config: Config) -> Iterator[tuple[RunFolder, Device]]:
+    """A folder of this run's own, on a device that the configuration accepts.
+
+    Raises:
+        UserError: the device is not what `hw.on_mismatch=error` asks for, or the folder cannot be made.
+    """
+    device = detect()
+    resolve_target(config.hw, device)
+    path = claim_output_dir(config, datetime.now().astimezone(), config.model.name, config.hw.name)
+    with RunFolder(path, path.parent.parent if config.output.name is None else path.parent) as folder:
+        yield folder, device
+
+
+@contextmanager
+def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Session]:
+    """A worker with its data loaded and its framework imported; ended whatever happens.
+
+    Raises:
+        UserError: the data, the builder or the metric cannot be had, or the framework does not start.
+    """
+    facts: list[WorkerReady] = []
+
+    def on_ready(number: int, worker: WorkerFacts, data: DatasetFacts) -> None:
+        facts.append(WorkerReady(number, worker, data))
+
+    log_path = folder.path / "worker.log"
+    executor = LocalExecutor(config, log_path, _memory_limit_mb(device), on_ready)
+    try:
+        try:
+            began = time.monotonic()
+            executor.start()
+            start_s = time.monotonic() - began
+        except TrialFault as fault:
+            last_words = log_path.read_text(errors="replace")[-2000:]
+            raise UserError(f"the worker does not start: {fault.message}; its last words: {last_words}") from fault
+        device = usable_device(device, facts[0].facts)
+        yield Session(config, device, resolve_target(config.hw, device), folder, executor, facts[0], start_s)
+    finally:
+        executor.close()
+
+
+def usable_device(device: Device, facts: WorkerFacts) -> Device:
+    """The device that TensorFlow really uses: the CPU where there is a GPU that it cannot use."""
+    if device.kind is not DeviceKind.gpu or facts.accelerator == "GPU":
+        return device
+    reason = (
+        f"{device.name} is here, but TensorFlow cannot use it: models run on the CPU (see worker.log for its reason)"
+    )
+    cpu = detect({**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    return dataclasses.replace(cpu, notes=(*cpu.notes, reason))
+
+
+def open_record(session: Session, sinks: Sequence[Sink]) -> Record:
+    """The record, begun with what a reader of any figure must know."""
+    session.folder.keep()
+    record = Record(session.folder.path / FILE_NAME, sinks)
+    target = session.target.profile
+    record.append(
+        StudyStarted(
+            format=FORMAT,
+            study=session.study,
+            started_unix_s=time.time(),
+            config=to_yaml_dict(session.config),
+            target={"name": target.name, "title": target.title, "kind": target.kind.value},
+            device=session.device.to_json(),
+            on_target=session.target.on_target,
+            target_note=session.target.reason,
+            output_dir=str(session.folder.path),
+            command=shlex.join([Path(sys.executable).name, "-m", "autotune", *sys.argv[1:]]),
+            versions={"python": platform.python_version()}
+            | {name: importlib.metadata.version(name) for name in _PACKAGES},
+        )
+    )
+    record.append(session.ready)
+    _note_circumstances(session, record)
+    return record
+
+
+def _note_circumstances(session: Session, record: Record) -> None:
+    data, facts = session.ready.data, session.ready.facts
+    if data.stand_in:
+        record.append(Note("stand_in", data.stand_in, "warning"))
+    if not session.target.on_target:
+        record.append(Note("off_target", session.target.reason, "warning"))
+    if facts.tf32:
+        record.append(Note("tf32", "float32 runs its matrix products in TF32 on this GPU, the baseline's too"))
+    for text in (*session.device.notes, *data.notes):
+        record.append(Note("device" if text in session.device.notes else "data", text))
+
+
+def _memory_limit_mb(device: Device) -> float | None:
+    available = device.host.memory_available_mb
+    limit = device.host.usable_memory_mb
+    known = [size for size in (available, limit) if size is not None]
+    return _MEMORY_SHARE * min(known) * 2**20 / 1e6 if known else None

@@ -1,0 +1,130 @@
+"""`task=tune`: a study, its export and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.config.schema import Config
+from autotune.console import console_sink
+from autotune.errors import TrialFault
+from autotune.export.export import export_winner
+from autotune.record.events import BASELINE_TRIAL, StageStarted
+from autotune.record.record import Record, Sink
+from autotune.record.view import StudyView
+from autotune.report.write import write_report
+from autotune.study import storage
+from autotune.study.budget import Budget
+from autotune.study.context import StudyContext
+from autotune.study.study import run_study
+from autotune.tasks.session import Session, claimed, open_record, started, study_name
+from autotune.tracking import names
+from autotune.tracking.evidence import version_tags
+from autotune.tracking.sink import MlflowSink
+from autotune.tracking.warmup import import_in_background
+from autotune.trial import Stage
+from autotune.worker.protocol import RegisterArgs
+
+FASTER, NONE_FASTER, INTERRUPTED = 0, 3, 130
+
+
+def tune(config: Config) -> int:
+    """Run the study and return its exit status.
+
+    Raises:
+        UserError: a person's mistake, or a baseline that cannot be used.
+    """
+    budget = Budget(config.search.budget_s)
+    with claimed(config) as (folder, device):
+        importing = import_in_background() if config.tracking.enabled else None
+        with started(config, folder, device) as session:
+            if importing is not None:
+                importing.join()
+            mlflow = _mlflow(config, study_name(folder))
+            record = open_record(session, _sinks(config, mlflow))
+            try:
+                return _tune(session, record, budget, mlflow)
+            finally:
+                record.close()
+
+
+def _mlflow(config: Config, study: str) -> MlflowSink | None:
+    """The MLflow sink with its store open: making a new database would disturb the first timed steps."""
+    if not config.tracking.enabled:
+        return None
+    sink = MlflowSink(config, study)
+    sink.start()
+    sink.run_id()
+    return sink
+
+
+def _sinks(config: Config, mlflow: MlflowSink | None) -> list[Sink]:
+    hint = f"mlflow ui --backend-store-uri {mlflow.store}" if mlflow else "off (tracking=mlflow turns it on)"
+    console = console_sink(live=config.console.live, tracking_hint=hint)
+    return [console] if mlflow is None else [console, mlflow]
+
+
+def _tune(session: Session, record: Record, budget: Budget, mlflow: MlflowSink | None) -> int:
+    context = StudyContext(
+        config=session.config,
+        device=session.device,
+        target=session.target.profile,
+        executor=session.executor,
+        record=record,
+        budget=budget,
+        data=session.ready.data,
+        worker_start_s=session.start_s,
+    )
+    interrupted = False
+    try:
+        run_study(context, session.ready.facts.accelerator)
+        record.append(StageStarted(Stage.EXPORT, 1))
+        export_winner(session.config, record, session.executor, _registrar(session, mlflow))
+    except KeyboardInterrupt:
+        interrupted = True
+    _write_views(session, record, mlflow)
+    view = record.view
+    if interrupted:
+        return INTERRUPTED
+    return FASTER if view.decided is not None and view.decided.winner != BASELINE_TRIAL else NONE_FASTER
+
+
+def _write_views(session: Session, record: Record, mlflow: MlflowSink | None) -> None:
+    """What is made from the record alone: Optuna's storage and the report, in the run's folder and in MLflow."""
+    folder = session.folder.path
+    storage.write(record.view, folder, session.config.constraint.margin)
+    files = write_report(record.view, folder / "report")
+    exported = record.view.exported
+    if mlflow is not None:
+        kept = {f"report/{name}": path for name, path in files.items()} | {record.path.name: record.path}
+        if exported is not None:
+            kept |= {f"export/{name}": Path(path) for name, path in exported.files.items()}
+        mlflow.log_artifacts(kept)
+
+
+def _registrar(session: Session, mlflow: MlflowSink | None) -> Callable[[StudyView, Path, Path, str], str | None]:
+    """Registers the exported model with MLflow, in the worker, which has Keras; a failure is noted by the caller."""
+
+    def register(view: StudyView, model_path: Path, reference: Path, alias: str) -> str | None:
+        if mlflow is None or not session.config.tracking.log_model:
+            return None
+        run_id = mlflow.run_id()
+        if run_id is None:
+            return None
+        args = RegisterArgs(
+            model_path=str(model_path),
+            tracking_uri=mlflow.store.uri,
+            run_id=run_id,
+            registered_model=names.registered_model(session.config),
+            alias=alias,
+            tags=version_tags(view),
+            pip_requirements=[f"{name}=={session.ready.facts.versions[name]}" for name in ("tensorflow", "keras")],
+            reference_path=str(reference),
+        )
+        try:
+            entry = session.executor.register(args)
+        except TrialFault:
+            return None
+        return f"{entry['name']} version {entry['version']} (alias {entry['alias']})"
+
+    return register
