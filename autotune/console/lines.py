@@ -1,0 +1,149 @@
+"""The text of one event as one plain line: stage, trial, then figures with their units, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from autotune.record import events as ev
+from autotune.record.view import StudyView
+from autotune.report import phrases
+from autotune.report.measure import UNKNOWN, Measure
+from autotune.trial import Candidate
+
+Line = tuple[str, str, str]
+"""What it is about (a stage or a heading), which trial, and the text."""
+
+_POLICY_COLUMNS = 14  # mixed_bfloat16
+
+
+def lines_of(event: ev.Event, view: StudyView) -> list[Line]:
+    """The lines of one event; none for what is not worth reading. `view` has already taken the event."""
+    write = _WRITERS.get(type(event))
+    return [(about, trial, phrases.printable(text)) for about, trial, text in write(event, view)] if write else []
+
+
+def _started(event: ev.StudyStarted, view: StudyView) -> list[Line]:
+    where = phrases.place(event.device)
+    if not event.on_target:
+        where += f" (OFF TARGET: {phrases.place(event.target)} was asked for)"
+    return [("study", "", f"{phrases.model_name(view)} on {where}, writing to {event.output_dir}")]
+
+
+def _worker(event: ev.WorkerReady, view: StudyView) -> list[Line]:
+    facts, data = event.facts, event.data
+    versions = ", ".join(
+        f"{name} {version}" for name, version in facts.versions.items() if name in ("tensorflow", "keras")
+    )
+    text = f"ready on {facts.accelerator} after {facts.import_s:.1f} s ({versions})"
+    lines = [("worker", f"{event.worker}", text)]
+    if view.worker is event:  # the data is the same in every later one
+        sizes = f"{data.train:,} training, {data.validation:,} validation, {data.test:,} test examples"
+        why = f" (STAND-IN: {data.stand_in})" if data.stand_in else ""
+        lines.append(("data", "", f"{data.name}: {sizes}{why}"))
+    return lines
+
+
+def _note(event: ev.Note, _view: StudyView) -> list[Line]:
+    return [("WARNING" if event.level == "warning" else "note", "", event.text)]
+
+
+def _space(event: ev.SpacePlanned, _view: StudyView) -> list[Line]:
+    space = event.space
+    text = f"{space.size} candidates: {', '.join(space.policies)}; batch {', '.join(map(str, space.batch_sizes))}"
+    return [("space", "", text), *(("left out", "", f"{left.what}: {left.reason}") for left in space.left_out)]
+
+
+def _fidelity(event: ev.FidelityPlanned, _view: StudyView) -> list[Line]:
+    shares = ", ".join(f"{stage} {share_s:.0f} s" for stage, share_s in event.shares_s.items())
+    text = f"{event.recipe}, about {event.baseline_train_s:.1f} s per baseline training; {shares}"
+    return [("plan", "", text), *(("plan", "", reason) for reason in event.reasons)]
+
+
+def _stage(event: ev.StageStarted, _view: StudyView) -> list[Line]:
+    return [(event.stage.value, "", f"begins, at most {event.planned} to do")]
+
+
+def _probed(event: ev.Probed, view: StudyView) -> list[Line]:
+    probe = event.probe
+    text = f"{_settings(probe.candidate, view)}  {phrases.milliseconds(probe.step_time_ms):>6} ms/step"
+    text += f"  {probe.examples_per_s:>10,.0f} examples/s"
+    if event.speedup is not None:
+        text += f"  {phrases.speedup(event.speedup)}"
+    if event.timing is not None:
+        text += f" {event.timing.value}"
+    return [(event.stage.value, f"{event.trial}", text)]
+
+
+def _trained(event: ev.Trained, view: StudyView) -> list[Line]:
+    measure, run = Measure.of(view), event.run
+    text = f"seed {run.seed:<4} {measure.name} {measure.value(run.metric)}"
+    if event.delta is not None:
+        text += f"  difference {measure.delta(event.delta)}"
+    text += f"  in {event.duration_s:.1f} s"
+    if run.skipped_steps:
+        text += f"  ({run.skipped_steps} of {run.recipe.total_steps} steps skipped by the loss scaler)"
+    return [(event.stage.value, f"{event.trial}", text)]
+
+
+def _failed(event: ev.TrialFailed, view: StudyView) -> list[Line]:
+    return [(event.stage.value, f"{event.trial}", f"{_settings(event.candidate, view)}  FAILED {event.failure}")]
+
+
+def _judged(event: ev.TrialJudged, view: StudyView) -> list[Line]:
+    stage = view.stage.stage.value if view.stage is not None else ""
+    return [(stage, f"{event.trial}", f"{event.state.value}: {event.reason}")]
+
+
+def _confirmed(event: ev.FinalistConfirmed, view: StudyView) -> list[Line]:
+    measure, result = Measure.of(view), event.confirmation
+    if result.failure is not None:
+        text = f"FAILED {result.failure}"
+    else:
+        speed = phrases.speedup(result.speedup) if result.speedup is not None else UNKNOWN
+        text = f"{result.timing.value} {speed} over {len(result.per_process)} fresh processes"
+        if result.accuracy is not None:
+            delta = measure.delta_interval(result.accuracy.delta)
+            text += (
+                f"; {measure.name} {result.accuracy.verdict.value} {delta} over {len(result.accuracy.seeds)} new seeds"
+            )
+    return [("confirm", f"{result.trial}", text)]
+
+
+def _decided(event: ev.StudyDecided, _view: StudyView) -> list[Line]:
+    early = f" (ended early: {event.interrupted})" if event.interrupted else ""
+    return [("decided", "", f"{event.reason}{early}")]
+
+
+def _exported(event: ev.Exported, _view: StudyView) -> list[Line]:
+    return [("export", f"{event.trial}", f"{event.folder}, alias {event.alias}: {event.alias_reason}")]
+
+
+def _sink_failed(event: ev.SinkFailed, _view: StudyView) -> list[Line]:
+    return [("WARNING", "", f"{event.sink} stopped recording, the local record goes on: {event.message}")]
+
+
+def _settings(candidate: Candidate, view: StudyView) -> str:
+    choices = view.space.space.widths if view.space is not None else ()
+    room = max((len("-".join(map(str, widths))) for widths in choices), default=1)
+    return (
+        f"{candidate.policy.name:<{_POLICY_COLUMNS}} batch {candidate.batch_size:<5} XLA {candidate.xla.value:<4}"
+        f" widths {phrases.widths(candidate) or UNKNOWN:<{room}} steps/call {candidate.steps_per_execution:<3}"
+    )
+
+
+_WRITERS: dict[type, Callable[..., list[Line]]] = {
+    ev.StudyStarted: _started,
+    ev.WorkerReady: _worker,
+    ev.Note: _note,
+    ev.SpacePlanned: _space,
+    ev.FidelityPlanned: _fidelity,
+    ev.StageStarted: _stage,
+    ev.Probed: _probed,
+    ev.Trained: _trained,
+    ev.TrialFailed: _failed,
+    ev.TrialJudged: _judged,
+    ev.FinalistConfirmed: _confirmed,
+    ev.StudyDecided: _decided,
+    ev.Exported: _exported,
+    ev.SinkFailed: _sink_failed,
+}

@@ -1,0 +1,245 @@
+"""What to use and why: the rows that the console's last panel and the summary both show.
+
+Only confirmed figures are quoted here. What the screening measured belongs in the table, under that name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autotune.record.view import StudyView, TrialView
+from autotune.report import figures, phrases
+from autotune.report.measure import Measure
+from autotune.trial import Confirmation, Recipe, Stage, TrialState
+
+_CLOSEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of one study.
+
+    Attributes:
+        found: whether a confirmed winner is the answer.
+        headline: one line.
+        rows: label and text, in reading order.
+        warnings: what a reader of any figure must know.
+        command: trains with what was exported; `None` when nothing was.
+        exit_meaning: the exit status of the run, and what it says.
+    """
+
+    found: bool
+    headline: str
+    rows: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+    command: str | None
+    exit_meaning: str
+
+
+def answer(view: StudyView) -> Answer:
+    """The answer, as far as the study came."""
+    winner = view.winner
+    found = winner is not None and figures.is_winner(view, winner)
+    if found and winner is not None:
+        rows = _use(view, winner)
+        headline = f"Use trial {winner.number}: {_gain(winner, Measure.of(view))}"
+    else:
+        rows = _why_not(view)
+        headline = _no_gain(view)
+    command = phrases.train_command(view.exported.folder) if view.exported is not None else None
+    return Answer(
+        found, headline, (*rows, *_where(view), *_files(view)), warnings(view), command, _exit_meaning(view, found)
+    )
+
+
+def _exit_meaning(view: StudyView, found: bool) -> str:
+    if found:
+        return "0: a setting that is faster and not less accurate"
+    return "3: nothing was confirmed to beat the baseline" if view.decided is not None else "unknown: not decided"
+
+
+def warnings(view: StudyView) -> tuple[str, ...]:
+    """Every warning of the study once, in order; an absent target and stand-in data are never left unsaid."""
+    texts = [phrases.one_line(note.text) for note in view.notes if note.level == "warning"]
+    topics = {note.topic for note in view.notes if note.level == "warning"}
+    started, worker = view.started, view.worker
+    if started is not None and not started.on_target and "off_target" not in topics:
+        texts.append(f"off target: {phrases.one_line(started.target_note)}")
+    if worker is not None and worker.data.stand_in and "stand_in" not in topics:
+        texts.append(f"stand-in data: {phrases.one_line(worker.data.stand_in)}")
+    return tuple(dict.fromkeys(texts))
+
+
+def at_recipe(recipe: Recipe | None) -> str:
+    """`at 8,000 examples x 3 epochs`."""
+    return f"at {recipe}" if recipe is not None else "at a recipe that is not known"
+
+
+def _gain(winner: TrialView, measure: Measure) -> str:
+    confirmation = winner.confirmation
+    if confirmation is None or confirmation.speedup is None:
+        return str(winner.candidate)
+    faster = f"{confirmation.speedup.estimate:.2f} times as fast as float32"
+    margin = f", within a margin of {measure.size(measure.margin)}" if measure.margin is not None else ""
+    return f"{faster}, and not less accurate{margin}"
+
+
+def _no_gain(view: StudyView) -> str:
+    if view.decided is None:
+        return "No answer: the study was not decided"
+    headline = "Keep the float32 baseline: no faster setting was confirmed"
+    if view.decided.interrupted:
+        headline += f" before the study ended early ({phrases.one_line(view.decided.interrupted)})"
+    return headline
+
+
+def _use(view: StudyView, winner: TrialView) -> list[tuple[str, str]]:
+    rows = [("settings", _settings(view, winner))]
+    if winner.confirmation is not None:
+        rows += _confirmed(Measure.of(view), winner.confirmation)
+    return rows
+
+
+def _settings(view: StudyView, winner: TrialView) -> str:
+    if view.baseline is None:
+        return str(winner.candidate)
+    changed = phrases.differences(winner.candidate, view.baseline.candidate)
+    recipe = winner.confirmation.recipe if winner.confirmation is not None else None
+    if recipe is not None and recipe.learning_rate != recipe.base_learning_rate:
+        rate = f"{recipe.learning_rate:.4g} (was {recipe.base_learning_rate:.4g}, {recipe.scaling} with the batch)"
+        changed.append(f"learning rate {rate}")
+    return ", ".join(changed) or "the baseline's own"
+
+
+def _confirmed(measure: Measure, confirmation: Confirmation) -> list[tuple[str, str]]:
+    rows = []
+    if confirmation.speedup is not None:
+        rows.append(("speed", _speed(confirmation)))
+    if confirmation.accuracy is not None:
+        accuracy = confirmation.accuracy
+        rows.append(
+            (
+                measure.name,
+                f"{measure.delta_interval(accuracy.delta)} ({phrases.level(accuracy.delta)}),"
+                f" {accuracy.verdict.value} at a margin of {measure.size(accuracy.margin)};"
+                f" {len(accuracy.seeds)} new paired seeds:"
+                f" {measure.value(confirmation.metric)} against {measure.value(confirmation.baseline_metric)}",
+            )
+        )
+    rows.append(("recipe", f"{at_recipe(confirmation.recipe)}; the verdict speaks of nothing else"))
+    return rows
+
+
+def _speed(confirmation: Confirmation) -> str:
+    interval = confirmation.speedup
+    if interval is None:
+        return "not measured"
+    each = ", ".join(f"{ratio:.2f}" for ratio in confirmation.per_process)
+    text = f"{phrases.speedup(interval)} ({phrases.level(interval)}, {interval.method}: {each})"
+    text += f", {confirmation.timing.value}"
+    if confirmation.step_time_ms and confirmation.baseline_step_time_ms:
+        rate = confirmation.candidate.batch_size / confirmation.step_time_ms * 1e3
+        own, base = map(phrases.milliseconds, (confirmation.step_time_ms, confirmation.baseline_step_time_ms))
+        text += f"; {rate:,.0f} examples/s, {own} ms/step against {base} ms/step"
+    return text
+
+
+def _why_not(view: StudyView) -> list[tuple[str, str]]:
+    rows = []
+    if view.decided is not None:
+        rows.append(("why", phrases.one_line(view.decided.reason)))
+    measure = Measure.of(view)
+    early = view.decided is not None and view.decided.interrupted is not None
+    for trial in _closest(view):
+        best = early and len(rows) == 1 and trial.state is TrialState.PASSED
+        label = f"best so far, trial {trial.number}" if best else f"trial {trial.number}"
+        rows.append((label, f"{trial.candidate}: {_shortfall(measure, trial)}"))
+    recipe = _recipe(view)
+    if recipe is not None:
+        rows.append(("recipe", f"{at_recipe(recipe)}; the verdicts speak of nothing else"))
+    return rows
+
+
+def _closest(view: StudyView) -> list[TrialView]:
+    """The candidates that came furthest, then the fastest."""
+    order = {TrialState.PASSED: 1, TrialState.REJECTED: 2, TrialState.SKIPPED: 3, TrialState.SCREENED: 4}
+
+    def rank(trial: TrialView) -> tuple[int, float]:
+        speed = figures.speedup(trial)
+        stage = 0 if trial.confirmation is not None else order.get(trial.state, 9) if trial.state else 9
+        return stage, -(speed.estimate if speed is not None else 0.0)
+
+    candidates = [trial for trial in view.trials.values() if not trial.is_baseline and trial.state]
+    return sorted(candidates, key=rank)[:_CLOSEST]
+
+
+def _shortfall(measure: Measure, trial: TrialView) -> str:
+    confirmation = trial.confirmation
+    if confirmation is None:
+        if trial.state is TrialState.PASSED:
+            return "passed the gate, not confirmed"
+        if trial.state is TrialState.SCREENED:
+            return "screened, not verified"
+        return f"{figures.state_word(trial)}, {phrases.one_line(trial.reason)}".rstrip(", ")
+    if confirmation.failure is not None:
+        return f"failed, {phrases.one_line(str(confirmation.failure))}"
+    speed = phrases.speedup(confirmation.speedup) if confirmation.speedup is not None else "not timed"
+    text = f"{confirmation.timing.value} {speed}"
+    accuracy = confirmation.accuracy
+    if accuracy is None:
+        return f"{text}, {measure.name} not judged"
+    text += f"; {measure.name} {accuracy.verdict.value} {measure.delta_interval(accuracy.delta)}"
+    text += f" at a margin of {measure.size(accuracy.margin)}"
+    return text + (f"; about {accuracy.seeds_needed} seeds would decide it" if accuracy.seeds_needed else "")
+
+
+def _recipe(view: StudyView) -> Recipe | None:
+    if view.fidelity is not None:
+        return view.fidelity.recipe
+    runs = view.baseline.runs.get(Stage.BASELINE, []) if view.baseline is not None else []
+    return runs[0].recipe if runs else None
+
+
+def _where(view: StudyView) -> list[tuple[str, str]]:
+    if view.started is None:
+        return []
+    rows = [("device", f"{phrases.place(view.started.device)}: every measured figure is of this device")]
+    if not view.started.on_target:
+        rows.append(
+            ("target", f"OFF TARGET: {phrases.place(view.started.target)} was asked for; nothing was measured on it")
+        )
+        if view.decided is not None and (winner := view.winner) is not None and not winner.is_baseline:
+            ratio = figures.predicted_speedup(view, winner.candidate)
+            if ratio is not None and view.space is not None:
+                note = phrases.one_line(view.space.prediction_note)
+                rows.append(("predicted", f"{ratio:.2f}x on the target, PREDICTED, not measured ({note})"))
+    if view.worker is not None and view.worker.data.stand_in:
+        rows.append(("data", f"STAND-IN: {view.worker.data.name}; {phrases.one_line(view.worker.data.stand_in)}"))
+    return rows
+
+
+def _files(view: StudyView) -> list[tuple[str, str]]:
+    exported, measure = view.exported, Measure.of(view)
+    rows = []
+    if exported is not None:
+        if exported.test_metric is not None:
+            rows.append(("test part", _test_part(view, measure)))
+        names = ", ".join(path.removeprefix(exported.folder).lstrip("/") for path in exported.files.values())
+        rows.append(("exported", f"{exported.folder}: {names}"))
+        rows.append(("alias", f"{exported.alias}: {phrases.one_line(exported.alias_reason)}"))
+    if view.started is not None:
+        rows.append(("record", view.started.output_dir))
+    return rows
+
+
+def _test_part(view: StudyView, measure: Measure) -> str:
+    exported = view.exported
+    if exported is None:
+        return ""
+    text = f"{measure.name} {measure.value(exported.test_metric)}"
+    if exported.baseline_test_metric is not None:
+        text += f" against {measure.value(exported.baseline_test_metric)} of the baseline"
+    if exported.test_delta is not None:
+        interval = exported.test_delta
+        text += f": {measure.delta_interval(interval)} ({phrases.level(interval)}, n = {interval.n:,})"
+    return text

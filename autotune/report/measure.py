@@ -1,0 +1,90 @@
+"""The constraint's metric as a reader wants it: with its unit, and with the better direction known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autotune.record.view import StudyView
+from autotune.trial import Interval
+
+UNKNOWN = "-"
+"""Shown where a quantity could not be had; never a zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A metric.
+
+    Attributes:
+        name: as the configuration calls it.
+        higher_is_better: its better direction.
+        margin: how far it may fall, absolute, in its own unit; `None` before a study has started.
+    """
+
+    name: str = "accuracy"
+    higher_is_better: bool = True
+    margin: float | None = None
+
+    @classmethod
+    def of(cls, view: StudyView) -> Measure:
+        """The metric of a study's constraint."""
+        if view.started is None:
+            return cls()
+        constraint = view.started.config.get("constraint", {})
+        return cls(
+            name=str(constraint.get("metric", "accuracy")),
+            higher_is_better=constraint.get("direction", "higher") == "higher",
+            margin=constraint.get("margin"),
+        )
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a fraction that people read as per cent."""
+        return self.name == "accuracy"
+
+    @property
+    def scale(self) -> float:
+        """From the metric's own unit to the one shown."""
+        return 100.0 if self.is_share else 1.0
+
+    @property
+    def unit(self) -> str:
+        """Of a value as shown."""
+        return "%" if self.is_share else ""
+
+    @property
+    def delta_unit(self) -> str:
+        """Of a difference as shown: percentage points for an accuracy."""
+        return "pp" if self.is_share else ""
+
+    def value(self, value: float | None) -> str:
+        """`44.20 %`, or four significant digits of another metric."""
+        if value is None:
+            return UNKNOWN
+        return f"{value * 100:.2f} %" if self.is_share else f"{value:.4g}"
+
+    def delta(self, delta: float | None) -> str:
+        """`-0.18 pp`, always with its sign."""
+        return UNKNOWN if delta is None else _with_unit(self._signed(delta), self.delta_unit)
+
+    def delta_interval(self, interval: Interval) -> str:
+        """`-0.18 pp [-0.52, +0.16]`."""
+        return f"{self.delta(interval.estimate)} [{self._signed(interval.low)}, {self._signed(interval.high)}]"
+
+    def size(self, difference: float | None) -> str:
+        """A difference without a sign, such as a margin: `1.00 pp`."""
+        if difference is None:
+            return UNKNOWN
+        text = f"{difference * 100:.2f}" if self.is_share else f"{difference:.4g}"
+        return _with_unit(text, self.delta_unit)
+
+    def shifted(self, reference: float, delta: float) -> float:
+        """The metric that lies `delta` (higher is better) from a reference."""
+        return reference + delta if self.higher_is_better else reference - delta
+
+    def _signed(self, delta: float) -> str:
+        return f"{delta * 100:+.2f}" if self.is_share else f"{delta:+.3g}"
+
+
+def _with_unit(text: str, unit: str) -> str:
+    return f"{text} {unit}".rstrip()

@@ -1,0 +1,81 @@
+"""Short texts that the console and the report share. ASCII only, one line each, safe to print anywhere."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from autotune.record.view import StudyView
+from autotune.trial import Candidate, Interval
+
+
+def one_line(text: str) -> str:
+    """Text from elsewhere on one line, without control characters, runs of spaces made one."""
+    return " ".join(printable(text).split())
+
+
+def printable(text: str) -> str:
+    """Text with a space for every control character; columns stay as they are."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def widths(candidate: Candidate) -> str:
+    """`3008-1008`, or nothing for a model without widths."""
+    return "-".join(map(str, candidate.widths))
+
+
+def speedup(interval: Interval) -> str:
+    """`5.94x [5.81, 6.07]`."""
+    return f"{interval.estimate:.2f}x [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def level(interval: Interval) -> str:
+    """`95 %`, the interval's two-sided confidence."""
+    return f"{interval.level * 100:.4g} %"
+
+
+def milliseconds(value: float | None) -> str:
+    """A time in three significant digits, without its unit: `2.10`, `21.4`, `214`; `-` when unknown."""
+    if value is None:
+        return "-"
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def clock(seconds: float) -> str:
+    """`3:41`, or `1:02:03` from an hour on."""
+    minutes, rest = divmod(int(max(0.0, seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def place(description: Mapping[str, Any]) -> str:
+    """The name that a person knows a device or a profile by."""
+    for key in ("title", "name"):
+        if description.get(key):
+            return one_line(str(description[key]))
+    return "unknown device"
+
+
+def differences(candidate: Candidate, baseline: Candidate) -> list[str]:
+    """The settings that differ from the baseline's, as `batch 256 (was 32)`; all of a kind are left out."""
+    pairs = (
+        ("policy", candidate.policy, baseline.policy),
+        ("batch", candidate.batch_size, baseline.batch_size),
+        ("XLA", candidate.xla.value, baseline.xla.value),
+        ("widths", widths(candidate), widths(baseline)),
+        ("steps per execution", candidate.steps_per_execution, baseline.steps_per_execution),
+    )
+    return [f"{name} {new} (was {old})" for name, new, old in pairs if new != old]
+
+
+def train_command(folder: str) -> str:
+    """The command that trains with an exported configuration."""
+    return f"python -m autotune --config-dir {shlex.quote(folder)} --config-name best"
+
+
+def model_name(view: StudyView) -> str:
+    """The model's name, or that of the study."""
+    if view.started is None:
+        return "unknown model"
+    return str(view.started.config.get("model", {}).get("name") or view.started.study)

@@ -1,0 +1,116 @@
+"""`tradeoff.png`: the same plot as a picture, drawn without a display and without pyplot's global state."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.report.symbols import STYLES
+from autotune.report.tradeoff import Kind, Point, Tradeoff
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIZE_INCH = (9.0, 6.6)
+_DPI = 120
+_CAPTION_COLUMNS = 118
+_UNPLOTTED = 3
+
+
+def write_tradeoff_picture(content: Tradeoff, path: Path) -> None:
+    """Draw the plot to a PNG file."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SIZE_INCH, dpi=_DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    strip = bool(content.untrained)
+    rows = figure.subplots(
+        2 if strip else 1, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": [6, 1] if strip else [1]}
+    )
+    top: Axes = rows[0, 0]
+    _draw_front(top, content)
+    for kind in Kind:
+        _draw(top, content, kind, [point for point in content.trained if point.kind is kind])
+        if strip:
+            _draw(rows[1, 0], content, kind, [point for point in content.untrained if point.kind is kind])
+    _label(top, rows[-1, 0], content)
+    if strip:
+        _label_strip(rows[1, 0])
+    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    figure.suptitle(_plain(content.title), fontsize=12)
+    figure.supxlabel(_caption(content), fontsize=7.5, color="#444444", x=0.01, ha="left")
+    figure.savefig(path, format="png")
+
+
+def _caption(content: Tradeoff) -> str:
+    lines = [*content.caption, *(f"Not in the plot: {line}" for line in content.unplotted[:_UNPLOTTED])]
+    if (more := len(content.unplotted) - _UNPLOTTED) > 0:
+        lines.append(f"Not in the plot: {more} more without a speed")
+    return "\n".join(textwrap.fill(_plain(line), _CAPTION_COLUMNS) for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text that the picture's own mathematics mode leaves alone."""
+    return text.replace("$", r"\$")
+
+
+def _draw_front(axes: Axes, content: Tradeoff) -> None:
+    x, y = zip(*content.front, strict=True)
+    scaled = [value * content.measure.scale for value in y]
+    axes.plot(x, scaled, color="#888888", linewidth=1.2, drawstyle="steps-pre", label="Pareto front", zorder=1)
+
+
+def _draw(axes: Axes, content: Tradeoff, kind: Kind, points: list[Point]) -> None:
+    style, scale = STYLES[kind], content.measure.scale
+    for number, point in enumerate(points):
+        y = point.metric * scale if point.metric is not None else 0.0
+        name = f"{kind} (not trained)" if point.metric is None else str(kind)
+        filled = kind is Kind.BASELINE or point.confirmed
+        axes.errorbar(
+            [point.speedup],
+            [y],
+            xerr=_bars(point.speedup, point.speedup_low, point.speedup_high, 1.0),
+            yerr=_bars(point.metric, point.metric_low, point.metric_high, scale),
+            fmt=style.matplotlib,
+            color=style.colour,
+            markerfacecolor=style.colour if filled else "white",
+            markersize=style.size * 0.75,
+            elinewidth=0.9,
+            capsize=2,
+            linestyle="none",
+            label=name if number == 0 else None,
+            zorder=3,
+        )
+        axes.annotate(str(point.trial), (point.speedup, y), xytext=(6, 5), textcoords="offset points", fontsize=8)
+
+
+def _bars(middle: float | None, low: float | None, high: float | None, scale: float) -> list[list[float]] | None:
+    if middle is None or low is None or high is None:
+        return None
+    return [[max(0.0, middle - low) * scale], [max(0.0, high - middle) * scale]]
+
+
+def _label(top: Axes, bottom: Axes, content: Tradeoff) -> None:
+    measure = content.measure
+    unit = f" [{measure.unit}]" if measure.unit else ""
+    top.set_ylabel(_plain(f"{measure.name}{unit}") + ("" if measure.higher_is_better else ", lower is better"))
+    bottom.set_xlabel("speedup over the float32 baseline [x]")
+    for axes in {top, bottom}:
+        axes.spines[["top", "right"]].set_visible(False)
+    top.grid(color="#eeeeee")
+    top.set_axisbelow(True)
+    top.axvline(1.0, color="#bbbbbb", linewidth=1, linestyle=":")
+    if content.limit is not None:
+        limit = content.limit * measure.scale
+        top.axhline(limit, color="#8a1c00", linewidth=1.2, linestyle="--", label=_plain(content.limit_text))
+    low, high = (end * measure.scale for end in content.metric_range)
+    top.set_ylim((low, high) if measure.higher_is_better else (high, low))
+
+
+def _label_strip(axes: Axes) -> None:
+    axes.set_ylim(-1, 1)
+    axes.set_yticks([])
+    axes.set_ylabel("not\ntrained", fontsize=8)
+    axes.axvline(1.0, color="#bbbbbb", linewidth=1, linestyle=":")

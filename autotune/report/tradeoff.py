@@ -1,0 +1,222 @@
+"""What the plot of speed against accuracy shows, free of any plotting library.
+
+Across: speed over the baseline's. Up: the metric, as the baseline's mean plus the mean *paired* difference. Trials were
+trained on different seeds, so their raw means do not compare with one line at baseline less margin; paired differences
+do.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from autotune.record.view import StudyView, TrialView
+from autotune.report import figures, phrases
+from autotune.report.answer import at_recipe, warnings
+from autotune.report.measure import Measure
+from autotune.report.pareto import pareto_front
+from autotune.trial import Interval, Stage, TrialState
+
+
+class Kind(enum.StrEnum):
+    """What a point is; its symbol and its place in the legend."""
+
+    BASELINE = "float32 baseline"
+    WINNER = "winner, confirmed"
+    FINALIST = "finalist, not chosen"
+    PASSED = "passed the gate"
+    REJECTED = "rejected on accuracy"
+    DOMINATED = "dominated"
+    SLOWER = "not faster"
+    UNJUDGED = "not judged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One trial in the plot.
+
+    Attributes:
+        speedup: throughput over the baseline's, with the bounds beside it where there are any.
+        metric: baseline's mean plus the mean paired difference, in the metric's unit; `None` when it was never trained.
+        details: one line each, for whoever points at it.
+    """
+
+    trial: int
+    kind: Kind
+    speedup: float
+    speedup_low: float | None
+    speedup_high: float | None
+    metric: float | None
+    metric_low: float | None
+    metric_high: float | None
+    confirmed: bool
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """The whole plot.
+
+    Attributes:
+        trained: points that have an accuracy.
+        untrained: points that have a speed only; they are never given an accuracy.
+        unplotted: one line for each trial that has no speed.
+        front: speedup and metric of the Pareto front over the trained points, by rising speedup.
+        limit: the metric at baseline less margin.
+        caption: one line each: device, recipe, what is confirmed and what is not, warnings first.
+    """
+
+    title: str
+    measure: Measure
+    trained: tuple[Point, ...]
+    untrained: tuple[Point, ...]
+    unplotted: tuple[str, ...]
+    front: tuple[tuple[float, float], ...]
+    baseline: float
+    limit: float | None
+    caption: tuple[str, ...]
+
+    @property
+    def limit_text(self) -> str:
+        """What the line at `limit` is."""
+        away = "less" if self.measure.higher_is_better else "plus"
+        return f"constraint: baseline {away} {self.measure.size(self.measure.margin)}"
+
+    @property
+    def metric_range(self) -> tuple[float, float]:
+        """Where the metric's axis begins and ends.
+
+        Bars of unconfirmed points may run past it: an interval over the gate's two seeds would flatten everything else.
+        """
+        shown = [self.baseline] + ([self.limit] if self.limit is not None else [])
+        for point in self.trained:
+            ends = (point.metric, point.metric_low, point.metric_high) if point.confirmed else (point.metric,)
+            shown += [end for end in ends if end is not None]
+        room = 0.08 * (max(shown) - min(shown)) or abs(self.baseline) * 0.05 or 1.0
+        return min(shown) - room, max(shown) + room
+
+
+_KINDS = {
+    TrialState.PASSED: Kind.PASSED,
+    TrialState.REJECTED: Kind.REJECTED,
+    TrialState.DOMINATED: Kind.DOMINATED,
+    TrialState.SLOWER: Kind.SLOWER,
+    TrialState.FAILED: Kind.FAILED,
+}
+
+
+def tradeoff(view: StudyView) -> Tradeoff | None:
+    """The plot of a study, or `None` before its baseline was both timed and trained."""
+    baseline, measure = view.baseline, Measure.of(view)
+    reference = baseline.metric(Stage.BASELINE) if baseline is not None else None
+    if baseline is None or baseline.probe is None or reference is None:
+        return None
+    points = [_point(view, measure, trial, reference) for _, trial in sorted(view.trials.items())]
+    shown = [point for point in points if point is not None]
+    trained = tuple(point for point in shown if point.metric is not None)
+    limit = measure.shifted(reference, -measure.margin) if measure.margin is not None else None
+    return Tradeoff(
+        title=f"{phrases.model_name(view)}: speed against {measure.name}",
+        measure=measure,
+        trained=trained,
+        untrained=tuple(point for point in shown if point.metric is None),
+        unplotted=tuple(_unplotted(trial) for _, trial in sorted(view.trials.items()) if _speedup(trial) is None),
+        front=_front(measure, trained),
+        baseline=reference,
+        limit=limit,
+        caption=_caption(view, baseline),
+    )
+
+
+def _speedup(trial: TrialView) -> float | None:
+    if trial.is_baseline:
+        return 1.0 if trial.probe is not None else None
+    interval = figures.speedup(trial)
+    return interval.estimate if interval is not None else None
+
+
+def _point(view: StudyView, measure: Measure, trial: TrialView, reference: float) -> Point | None:
+    speedup, interval = _speedup(trial), figures.speedup(trial)
+    if speedup is None:
+        return None
+    delta = 0.0 if trial.is_baseline else figures.delta(trial)
+    metric = measure.shifted(reference, delta) if delta is not None else None
+    low, high = _bounds(measure, reference, figures.delta_interval(trial))
+    return Point(
+        trial=trial.number,
+        kind=_kind(view, trial),
+        speedup=speedup,
+        speedup_low=interval.low if interval else None,
+        speedup_high=interval.high if interval else None,
+        metric=metric,
+        metric_low=low if metric is not None else None,
+        metric_high=high if metric is not None else None,
+        confirmed=figures.speed_stage(trial) is Stage.CONFIRM,
+        details=_details(measure, trial),
+    )
+
+
+def _bounds(measure: Measure, reference: float, interval: Interval | None) -> tuple[float | None, float | None]:
+    if interval is None:
+        return None, None
+    ends = sorted(measure.shifted(reference, end) for end in (interval.low, interval.high))
+    return ends[0], ends[1]
+
+
+def _kind(view: StudyView, trial: TrialView) -> Kind:
+    if trial.is_baseline:
+        return Kind.BASELINE
+    if figures.is_winner(view, trial):
+        return Kind.WINNER
+    if trial.confirmation is not None:
+        return Kind.FAILED if trial.confirmation.failure is not None else Kind.FINALIST
+    return _KINDS.get(trial.state, Kind.UNJUDGED) if trial.state is not None else Kind.UNJUDGED
+
+
+def _details(measure: Measure, trial: TrialView) -> tuple[str, ...]:
+    candidate, rate, ratio = trial.candidate, figures.examples_per_s(trial), figures.speedup(trial)
+    stage = figures.speed_stage(trial)
+    lines = [
+        f"trial {trial.number}: {candidate.policy}, batch {candidate.batch_size}, XLA {figures.xla(trial)}",
+        f"widths {phrases.widths(candidate) or 'none'}, steps per execution {candidate.steps_per_execution}",
+    ]
+    if rate is not None and stage is not None:
+        step = phrases.milliseconds(figures.step_time_ms(trial))
+        lines.append(f"{rate:,.0f} examples/s, {step} ms/step ({stage.value})")
+    if ratio is not None:
+        lines.append(f"speedup {phrases.speedup(ratio)} ({phrases.level(ratio)})")
+    interval, delta = figures.delta_interval(trial), figures.delta(trial)
+    if delta is not None:
+        difference = measure.delta_interval(interval) if interval is not None else measure.delta(delta)
+        lines.append(f"{measure.name} {measure.value(trial.latest_metric)}, paired difference {difference}")
+    elif trial.is_baseline:
+        lines.append(f"{measure.name} {measure.value(trial.metric(Stage.BASELINE))}")
+    else:
+        lines.append("not trained: no accuracy")
+    return (*lines, phrases.one_line(figures.verdict(trial)))
+
+
+def _front(measure: Measure, trained: tuple[Point, ...]) -> tuple[tuple[float, float], ...]:
+    places = [(point.speedup, point.metric) for point in trained if point.metric is not None]
+    sign = 1.0 if measure.higher_is_better else -1.0
+    return tuple(places[i] for i in pareto_front([(speed, sign * metric) for speed, metric in places]))
+
+
+def _unplotted(trial: TrialView) -> str:
+    why = phrases.one_line(figures.verdict(trial)) or "not measured"
+    return f"trial {trial.number} ({trial.candidate}): {why}"
+
+
+def _caption(view: StudyView, baseline: TrialView) -> tuple[str, ...]:
+    runs = baseline.runs.get(Stage.BASELINE, [])
+    lines = [f"WARNING: {text}" for text in warnings(view)]
+    device = phrases.place(view.started.device) if view.started is not None else "an unknown device"
+    recipe = at_recipe(runs[0].recipe) if runs else ""
+    plus = f"the baseline's mean over {len(runs)} seeds plus the paired difference"
+    lines.append(f"Measured on {device} {recipe}. {phrases.one_line(Measure.of(view).name)}: {plus}.")
+    lines.append(
+        "Filled: confirmed on new seeds in fresh processes. Hollow: screening speed and the gate's few seeds."
+        " Bars: intervals."
+    )
+    return tuple(lines)

@@ -1,0 +1,147 @@
+"""Opening an MLflow store: quietly, within a time limit, and once for all processes that share a file."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.errors import TrackingError
+from autotune.tracking.uri import Store, masked
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+# A person's own settings win. MLflow's defaults (7 retries of 120 s) would hold a study for a quarter of an hour.
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+LOCK_WAIT_S = 60.0  # the migrations of a new database take 5 s on a small machine; several processes may queue
+BUSY_WAIT_S = 5.0  # SQLite's own default wait for another writer
+
+# What these say below the level is of no use to a person: tables made, requests retried.
+_CHATTER = {
+    "alembic": logging.WARNING,
+    "mlflow.store.db.utils": logging.WARNING,
+    "urllib3.connectionpool": logging.ERROR,
+}
+
+# The first is how the UI tells experiments that train models from those that evaluate language models.
+_EXPERIMENT_TAGS = {
+    "mlflow.experimentKind": "custom_model_development",
+    "mlflow.note.content": "One run a study, one nested run a trial. Sort by `speedup`; read `state` and `verdict`.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStore:
+    """A store that is ready to be written.
+
+    Attributes:
+        client: an MLflow client bound to it; no global tracking URI is set.
+        experiment_id: of the experiment that runs go to.
+    """
+
+    store: Store
+    client: MlflowClient
+    experiment_id: str
+
+
+def set_environment() -> None:
+    """Switch telemetry off and keep waits short, before MLflow is imported; children inherit it."""
+    for key, value in ENVIRONMENT.items():
+        os.environ.setdefault(key, value)
+
+
+def prepare(store: Store, experiment: str) -> OpenStore:
+    """Import MLflow, create or open the store, and create the experiment; seconds the first time.
+
+    Two first uses of one SQLite file at once both run MLflow's migrations and one of them fails, so a lock file
+    beside the database lets one process (and one thread) in at a time.
+
+    Raises:
+        TrackingError: the store cannot be reached, or cannot be written.
+    """
+    set_environment()
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    _quiet()
+    try:
+        if store.artifacts:
+            Path(store.artifacts).mkdir(parents=True, exist_ok=True)
+        with _alone(store.sqlite_file):
+            client = MlflowClient(store.uri)
+            return OpenStore(store, client, _experiment_id(client, experiment, store.artifacts))
+    except (MlflowException, OSError) as error:
+        raise TrackingError(f"cannot open the MLflow store {store}: {masked(str(error))}") from error
+
+
+def _quiet() -> None:
+    for logger, level in _CHATTER.items():
+        logging.getLogger(logger).setLevel(level)
+
+
+def _experiment_id(client: MlflowClient, name: str, artifacts: str | None) -> str:
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        try:
+            return str(client.create_experiment(name, artifact_location=artifacts, tags=_EXPERIMENT_TAGS))
+        except MlflowException:  # another machine was first
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise
+    if found.lifecycle_stage == "deleted":  # its name stays taken until the store is purged
+        client.restore_experiment(found.experiment_id)
+    return str(found.experiment_id)
+
+
+@contextmanager
+def _alone(database: Path | None) -> Iterator[None]:
+    """Hold the database's lock file, with the database known to be writable; nothing for other kinds of store."""
+    if database is None:
+        yield
+        return
+    database.parent.mkdir(parents=True, exist_ok=True)
+    with database.with_name(database.name + ".lock").open("a") as lock:
+        _lock(lock.fileno(), database)
+        _check_writable(database)
+        yield
+
+
+def _lock(descriptor: int, database: Path) -> None:
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TrackingError(
+                    f"another process has been preparing {database} for over {LOCK_WAIT_S:.0f} s"
+                ) from None
+            time.sleep(0.1)
+        else:
+            return
+
+
+def _check_writable(database: Path) -> None:
+    # MLflow retries a database that cannot be opened for half an hour; this asks once.
+    try:
+        with closing(sqlite3.connect(database, timeout=BUSY_WAIT_S)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.rollback()
+    except sqlite3.Error as error:
+        raise TrackingError(f"cannot write the MLflow store {database}: {error}") from None

@@ -1,0 +1,177 @@
+"""What MLflow is told of the whole study, on the parent run. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from autotune.config.schema import Config
+from autotune.record.view import StudyView
+from autotune.tracking.names import name
+from autotune.tracking.rows import (
+    Metrics,
+    Row,
+    candidate_params,
+    confirmed_metrics,
+    interval_metrics,
+    row,
+    study_tags,
+    title,
+    verdict,
+)
+from autotune.tracking.uri import masked
+from autotune.trial import Confirmation, TrialState
+
+
+def study_row(view: StudyView, config: Config) -> Row:
+    """All that is known of the study now. The winner's parameters have the names that they have on its trial."""
+    metric = config.constraint.metric
+    params = _study_params(config)
+    winner = view.winner
+    if winner is not None:
+        params |= candidate_params(winner.candidate)
+    # In the order in which the run's page shows them.
+    metrics = _winner_metrics(view, metric) | _baseline_metrics(view, metric) | _test_metrics(view, metric)
+    metrics |= _counts(view)
+    return row(params, metrics, study_tags(view) | _study_tags(view), set())
+
+
+def status(view: StudyView) -> str:
+    """MLflow's word for how the study ended: without a decision it was a fault."""
+    if view.decided is None:
+        return "FAILED"
+    return "KILLED" if view.decided.interrupted == "interrupt" else "FINISHED"
+
+
+def description(view: StudyView) -> str:
+    """Markdown for the parent run's page."""
+    if view.decided is None:
+        stage = f"in stage **{view.stage.stage.value}**" if view.stage else "starting"
+        device = f" on {title(view.started.device)}" if view.started else ""
+        return f"Not decided yet: {stage}{device}, {len(view.trials)} trials so far."
+    from autotune.report.summary import summary_markdown
+
+    return re.sub(r"^(#+ )", r"##\1", summary_markdown(view), flags=re.MULTILINE)  # large ones overlap on that page
+
+
+def _study_params(config: Config) -> dict[str, object]:
+    return {
+        "model": config.model.name,
+        "dataset": config.data.name,
+        "hw": config.hw.name,
+        "constraint_metric": config.constraint.metric,
+        "margin": config.constraint.margin,
+        "constraint_seeds": config.constraint.seeds,
+        "search_trials": config.search.trials,
+        "search_budget": config.search.budget,
+    }
+
+
+def _counts(view: StudyView) -> Metrics:
+    if view.decided is None:
+        return {}
+    states = [trial.state for trial in view.trials.values() if not trial.is_baseline]
+    counts: Metrics = {"trials": len(states)}
+    for state in TrialState:
+        if state is not TrialState.SCREENED:
+            counts[f"trials_{state.value}"] = states.count(state)
+    counts["study_s"] = view.decided.duration_s
+    return counts
+
+
+def _baseline_metrics(view: StudyView, metric: str) -> Metrics:
+    baseline = view.baseline
+    if baseline is None:
+        return {}
+    return {
+        "baseline_step_time_ms": baseline.probe.step_time_ms if baseline.probe else None,
+        "baseline_examples_per_s": baseline.probe.examples_per_s if baseline.probe else None,
+        f"baseline_val_{name(metric)}": baseline.latest_metric,
+    }
+
+
+def _winner_metrics(view: StudyView, metric: str) -> Metrics:
+    """The confirmed figures, and the same under the trials' own names, so that one column sorts parents and trials."""
+    winner = view.winner
+    if winner is None:
+        return {}
+    if winner.is_baseline:
+        probe = winner.probe
+        return {
+            "speedup": 1.0,  # itself over itself
+            "step_time_ms": probe.step_time_ms if probe else None,
+            "examples_per_s": probe.examples_per_s if probe else None,
+            f"val_{name(metric)}": winner.latest_metric,
+        }
+    confirmed = winner.confirmation
+    return confirmed_metrics(confirmed, metric) | (_quoted(confirmed, metric) if confirmed else {})
+
+
+def _quoted(confirmed: Confirmation, metric: str) -> Metrics:
+    step_ms = confirmed.step_time_ms
+    return {
+        **interval_metrics("speedup", confirmed.speedup),
+        "step_time_ms": step_ms,
+        "examples_per_s": confirmed.candidate.batch_size / step_ms * 1e3 if step_ms else None,
+        f"val_{name(metric)}": confirmed.metric,
+        "accuracy_delta": confirmed.accuracy.delta.estimate if confirmed.accuracy else None,
+    }
+
+
+def _test_metrics(view: StudyView, metric: str) -> Metrics:
+    exported = view.exported
+    if exported is None:
+        return {}
+    return {
+        f"test_{name(metric)}": exported.test_metric,
+        f"baseline_test_{name(metric)}": exported.baseline_test_metric,
+        **interval_metrics("test_delta", exported.test_delta),
+        **{f"reload_difference_{name(key)}": value for key, value in exported.reload_difference.items()},
+    }
+
+
+def _study_tags(view: StudyView) -> dict[str, object]:
+    tags: dict[str, object] = {
+        "role": "study",
+        "stage": view.stage.stage if view.stage else None,
+        "warnings": "; ".join(note.text for note in view.notes if note.level == "warning") or None,
+        "mlflow.note.content": description(view),
+    }
+    return tags | _origin_tags(view) | _outcome_tags(view)
+
+
+def _origin_tags(view: StudyView) -> dict[str, object]:
+    tags: dict[str, object] = {"recipe": view.fidelity.recipe} if view.fidelity else {}
+    versions: dict[str, str] = {}
+    if started := view.started:
+        versions |= started.versions
+        tags |= {
+            "target_note": started.target_note,
+            "command": masked(started.command),
+            "output_dir": started.output_dir,
+        }
+    if worker := view.worker:
+        versions |= worker.facts.versions
+        tags |= {
+            "accelerator": worker.facts.accelerator,
+            "data_origin": worker.data.origin,
+            "data_fingerprint": worker.data.fingerprint,
+        }
+    return tags | {f"version.{name(package)}": version for package, version in versions.items()}
+
+
+def _outcome_tags(view: StudyView) -> dict[str, object]:
+    if view.decided is None:
+        return {"state": "running"}
+    winner, exported = view.winner, view.exported
+    confirmed = winner.confirmation if winner else None
+    tags: dict[str, object] = {
+        "state": "baseline kept" if winner is None or winner.is_baseline else "faster",
+        "winner": view.decided.winner,
+        "reason": view.decided.reason,
+        "interrupted": view.decided.interrupted,
+    }
+    if confirmed:
+        tags |= {"timing_verdict": confirmed.timing, "verdict": verdict(confirmed.accuracy)}
+    if exported:
+        tags |= {"alias": exported.alias, "alias_reason": exported.alias_reason}
+    return tags

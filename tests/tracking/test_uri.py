@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.config.tracking import TrackingConfig
+from autotune.errors import ConfigError
+from autotune.tracking.uri import Store, masked, store_in_force
+
+
+def test_the_default_is_an_sqlite_file_in_the_output_root(tmp_path: Path) -> None:
+    root = tmp_path / "my outputs"
+    store = store_in_force(TrackingConfig(), root, environ={})
+    assert store == Store(f"sqlite:///{root}/mlflow.db", f"{root}/mlartifacts")
+    assert store.uri.startswith("sqlite:////")
+    assert store.sqlite_file == root / "mlflow.db"
+
+
+def test_a_relative_root_is_taken_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = store_in_force(TrackingConfig(), Path("outputs"), environ={})
+    assert store.sqlite_file == tmp_path / "outputs" / "mlflow.db"
+
+
+def test_the_configuration_comes_before_the_variable_and_that_before_the_default(tmp_path: Path) -> None:
+    variable = {"MLFLOW_TRACKING_URI": "http://by-variable:5000"}
+    configured = TrackingConfig(uri="http://by-config:5000")
+    assert store_in_force(configured, tmp_path, variable).uri == "http://by-config:5000"
+    assert store_in_force(TrackingConfig(), tmp_path, variable).uri == "http://by-variable:5000"
+    assert (
+        store_in_force(TrackingConfig(), tmp_path, {"MLFLOW_TRACKING_URI": " "}).sqlite_file == tmp_path / "mlflow.db"
+    )
+
+
+def test_a_server_decides_where_artifacts_go_and_a_database_does_not(tmp_path: Path) -> None:
+    assert store_in_force(TrackingConfig(uri="https://host"), tmp_path, {}).artifacts is None
+    database = store_in_force(TrackingConfig(uri="postgresql://host/db"), tmp_path, {})
+    assert database.artifacts == str(tmp_path / "mlartifacts")
+    assert database.sqlite_file is None
+
+
+def test_a_relative_sqlite_address_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert store_in_force(TrackingConfig(uri="sqlite:///my.db"), tmp_path, {}).sqlite_file == tmp_path / "my.db"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "./mlruns",
+        "mlruns",
+        "file:/tmp/mlruns",
+        "file:///tmp/mlruns",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///a?b",
+    ],
+)
+def test_an_address_that_cannot_be_a_store_is_one_line(uri: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="but got") as raised:
+        store_in_force(TrackingConfig(), tmp_path, {"MLFLOW_TRACKING_URI": uri})
+    assert "\n" not in str(raised.value)
+
+
+def test_an_output_root_that_sqlalchemy_would_misread_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no '%'"):
+        store_in_force(TrackingConfig(), tmp_path / "100%20", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:pass@host:5000/path", "https://***@host:5000/path"),
+        ("postgresql://me:p@ss@host/db", "postgresql://***@host/db"),
+        ("https://token@host", "https://***@host"),
+        ("postgresql://host/db?user=me&password=secret&x=1", "postgresql://host/db?user=me&password=***&x=1"),
+        ("cannot reach http://a:b@c and http://d:e@f", "cannot reach http://***@c and http://***@f"),
+        ("http://host/a@b", "http://host/a@b"),
+        ("sqlite:////home/me@work/mlflow.db", "sqlite:////home/me@work/mlflow.db"),
+    ],
+)
+def test_credentials_are_masked(text: str, shown: str) -> None:
+    assert masked(text) == shown
+
+
+def test_a_store_is_shown_masked() -> None:
+    assert str(Store("https://me:pass@host", None)) == "https://***@host"
