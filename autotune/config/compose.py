@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from autotune.config import cross_checks, locations
 from autotune.config.keys import misspelt, schema_keys
+from autotune.config.refusals import describe_refusal
 from autotune.config.schema import Config
 from autotune.errors import ConfigError
 
@@ -32,17 +33,14 @@ def load(cfg: DictConfig, cwd: Path | None = None) -> Config:
         cwd: folder that relative paths start from; by default the working directory.
 
     Raises:
-        ConfigError: a value, or a combination of values, that cannot work.
-        omegaconf.errors.OmegaConfBaseException: a missing value or an interpolation that leads nowhere.
+        ConfigError: a value or a combination of values that cannot work, one that is missing, or a reference
+            that leads nowhere.
     """
     _refuse_added_keys(cfg)
     try:
         config = OmegaConf.to_object(cfg)
     except OmegaConfBaseException as error:
-        ours = _wrapped_config_error(error)
-        if ours is None:
-            raise
-        raise ours from None
+        raise _ours(error) from None
     if not isinstance(config, Config):
         raise ConfigError(
             f"the primary configuration must start from base, but got {type(config).__name__}; "
@@ -76,17 +74,18 @@ def _plain(value: Any) -> Any:
 def _refuse_added_keys(cfg: DictConfig, prefix: str = "") -> None:
     """`+key=...` opens Hydra's lock, and OmegaConf then keeps a key that the schema does not know."""
     for key, node in cfg.items_ex(resolve=False):
-        dotted = f"{prefix}{key}"
+        dotted = prefix + str(key)
         if dotted not in schema_keys():
             raise ConfigError(misspelt(dotted))
         if isinstance(node, DictConfig) and is_dataclass(OmegaConf.get_type(node)):
             _refuse_added_keys(node, f"{dotted}.")
 
 
-def _wrapped_config_error(error: BaseException | None) -> ConfigError | None:
-    """Our own error from a `__post_init__`, wherever OmegaConf has put it."""
-    while error is not None:
-        if isinstance(error, ConfigError):
-            return error
-        error = error.__cause__ or error.__context__
-    return None
+def _ours(error: OmegaConfBaseException) -> ConfigError:
+    """The error of a `__post_init__` that OmegaConf has wrapped, or what OmegaConf itself objects to."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConfigError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return ConfigError(describe_refusal(error))

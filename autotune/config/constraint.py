@@ -3,7 +3,7 @@
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional  # noqa: UP035 (OmegaConf reads these annotations)
+from typing import Any, Dict
 
 from autotune.config.checks import require
 
@@ -53,4 +53,6 @@ class ConstraintConfig:
             "write 0.01 for one percentage point",
         )
         require(self.seeds >= 3, "constraint.seeds must be at least 3", self.seeds, "a spread needs three runs")
-        require(0 < self.max_skipped_share <= 1, "constraint.max_skipped_share must be in (0, 1]", self.max_skipped_share)
+        require(
+            0 < self.max_skipped_share <= 1, "constraint.max_skipped_share must be in (0, 1]", self.max_skipped_share
+        )

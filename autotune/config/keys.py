@@ -37,9 +37,7 @@ def open_keys() -> frozenset[str]:
     from autotune.config.schema import Config
 
     root = OmegaConf.structured(Config)
-    return frozenset(
-        key for key in schema_keys() if OmegaConf.select(root, key, throw_on_missing=False) == {}
-    )
+    return frozenset(key for key in schema_keys() if OmegaConf.select(root, key, throw_on_missing=False) == {})
 
 
 def nearest_key(typed: str, keys: Sequence[str]) -> str | None:
@@ -71,7 +69,7 @@ def misspelt(typed: str, groups: Iterable[str] = ()) -> str:
 
 def _dotted(node: DictConfig, prefix: str = "") -> list[str]:
     found: list[str] = []
-    for key in node:
+    for key in map(str, node):
         found.append(f"{prefix}{key}")
         if not OmegaConf.is_missing(node, key) and not OmegaConf.is_interpolation(node, key):
             child: Any = node[key]

@@ -60,10 +60,7 @@ def check_output(config: Config) -> None:
 
 def already_there(folder: Path) -> str:
     """What to say of a named output folder that exists: earlier results are never overwritten."""
-    return (
-        f"output.name must be new, but {str(folder)!r} exists; "
-        "choose another name or leave it null for a unique one"
-    )
+    return f"output.name must be new, but {str(folder)!r} exists; choose another name or leave it null for a unique one"
 
 
 def _absolute(path: str, cwd: Path) -> str:

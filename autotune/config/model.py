@@ -1,7 +1,7 @@
 """`model=...`: which builder, and which of its widths may be searched."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional  # noqa: UP035 (OmegaConf reads these annotations)
+from typing import Any, Dict, List, Optional
 
 from autotune.config.checks import MISSING, require
 
@@ -29,9 +29,15 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self._target_ == MISSING:
             return
-        require("." in self._target_, "model._target_ must be a dotted name such as my_package.my_module.build", self._target_)
+        require(
+            "." in self._target_,
+            "model._target_ must be a dotted name such as my_package.my_module.build",
+            self._target_,
+        )
         for key, widths in (("widths", self.widths), ("widths_without_accelerator", self.widths_without_accelerator)):
-            require(all(width >= 1 for width in widths or ()), f"model.{key} must be whole numbers of at least 1", widths)
+            require(
+                all(width >= 1 for width in widths or ()), f"model.{key} must be whole numbers of at least 1", widths
+            )
         other = self.widths_without_accelerator
         require(
             other is None or len(other) == len(self.widths),

@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field
-from typing import List, Optional  # noqa: UP035 (OmegaConf reads these annotations)
+from typing import List, Optional
 
 from autotune.config.checks import positive, require
 from autotune.config.constraint import ConstraintConfig

@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field
-from typing import List, Optional  # noqa: UP035 (OmegaConf reads these annotations)
+from typing import List, Optional
 
 from autotune.config.checks import did_you_mean, duration_s, positive, require
 from autotune.errors import ConfigError
@@ -35,8 +35,10 @@ class TimingConfig:
         block_s: shortest length of one timed block [s].
         min_pairs: baseline/candidate pairs before the stopping rule may look.
         max_pairs: pairs after which sampling ends whatever the interval.
-        half_width: relative half-width of the speedup's interval at which sampling ends.
-        max_s: cap on the timed part of one probe [s].
+        half_width: relative half-width of a finalist's speedup interval at which sampling ends.
+        max_s: cap on the timed part of one confirming probe [s]; at least six pairs are taken whatever it is.
+        screen_half_width: the same for screening, which only ranks.
+        screen_max_s: the same for screening [s].
         processes: fresh processes that confirm a finalist's speed.
     """
 
@@ -45,12 +47,16 @@ class TimingConfig:
     max_pairs: int = 30
     half_width: float = 0.02
     max_s: float = 20.0
+    screen_half_width: float = 0.05
+    screen_max_s: float = 5.0
     processes: int = 3
 
     def __post_init__(self) -> None:
-        for key in ("block_s", "half_width", "max_s"):
+        for key in ("block_s", "half_width", "max_s", "screen_half_width", "screen_max_s"):
             positive(f"search.timing.{key}", getattr(self, key))
-        require(self.min_pairs >= 2, "search.timing.min_pairs must be at least 2", self.min_pairs)
+        require(
+            self.min_pairs >= 6, "search.timing.min_pairs must be at least 6", self.min_pairs, "fewer have no interval"
+        )
         require(
             self.max_pairs >= self.min_pairs,
             f"search.timing.max_pairs must be at least search.timing.min_pairs ({self.min_pairs})",

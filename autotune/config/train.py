@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional  # noqa: UP035 (OmegaConf reads these annotations)
+from typing import Any, Dict, List, Optional
 
 from autotune.config.checks import did_you_mean, positive, require
 from autotune.errors import ConfigError
@@ -55,7 +55,8 @@ class TrainConfig:
         optimizer_args: further keyword arguments of it, such as momentum.
         learning_rate: at the user's own batch size.
         batch_size: the user's own.
-        loss: name of a Keras loss, or `auto`: sparse categorical cross-entropy for class labels, else mean squared error.
+        loss: name of a Keras loss, or `auto`: sparse categorical cross-entropy for class labels, else mean squared
+            error.
         epochs: passes over the training examples; null lets the budget decide.
         examples: training examples per epoch; null lets the budget decide.
         schedule: cosine (to zero, the default since it settles), constant, or step.

@@ -109,9 +109,7 @@ def detect(
         name, profile = host.cpu_model or "unknown CPU", _cpu_profile(host)
         fingerprint = {"kind": "cpu", "name": name} | _host_fingerprint(host)
     notes += _host_notes(host)
-    return Device(
-        profile.kind, name, profile, fingerprint, host, report.status, visible.gpus, tuple(notes)
-    )
+    return Device(profile.kind, name, profile, fingerprint, host, report.status, visible.gpus, tuple(notes))
 
 
 def on_target(target: Profile, device: Device) -> tuple[bool, str]:
@@ -196,9 +194,7 @@ def _host_fingerprint(host: Host) -> dict[str, Any]:
     memory_gib = _gib(host.usable_memory_mb)  # whole GiB: a kernel update moves the megabytes
     return {
         "cpu_model": host.cpu_model,
-        "cpu_class": match_cpu(
-            host.cpu_flags, host.cpu_vendor, host.cpu_family, host.cpu_model_number
-        ),
+        "cpu_class": match_cpu(host.cpu_flags, host.cpu_vendor, host.cpu_family, host.cpu_model_number),
         "usable_cores": host.usable_cores,
         "usable_memory_gib": None if memory_gib is None else round(memory_gib),
         "onednn_enabled": host.onednn.enabled,
@@ -228,9 +224,7 @@ def _gpu_notes(gpu: GpuReading) -> list[str]:
 def _host_notes(host: Host) -> list[str]:
     notes = []
     if host.cpu_quota_cores is not None and host.cpu_quota_cores < (host.logical_cores or 0):
-        notes.append(
-            f"the container may use {host.cpu_quota_cores:g} of {host.logical_cores} CPU cores"
-        )
+        notes.append(f"the container may use {host.cpu_quota_cores:g} of {host.logical_cores} CPU cores")
     load, cores = host.load_average_1m, host.usable_cores
     if load is not None and cores is not None and load > _BUSY_LOAD_PER_CORE * cores:
         notes.append(

@@ -112,11 +112,7 @@ def _processors(root: Path) -> list[dict[str, str]]:
 
 
 def _physical_cores(processors: list[dict[str, str]]) -> int | None:
-    cores = {
-        (p["physical id"], p["core id"])
-        for p in processors
-        if {"physical id", "core id"} <= p.keys()
-    }
+    cores = {(p["physical id"], p["core id"]) for p in processors if {"physical id", "core id"} <= p.keys()}
     return len(cores) or None
 
 

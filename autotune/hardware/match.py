@@ -40,16 +40,12 @@ def match_gpu(
 ) -> Profile | None:
     """The profile of exactly this card, or None."""
     for profile in profiles:
-        if profile.kind is DeviceKind.gpu and not _differs(
-            profile, name, memory_gib, compute_capability
-        ):
+        if profile.kind is DeviceKind.gpu and not _differs(profile, name, memory_gib, compute_capability):
             return profile
     return None
 
 
-def match_cpu(
-    flags: frozenset[str], vendor: str | None, family: int | None, model: int | None
-) -> str | None:
+def match_cpu(flags: frozenset[str], vendor: str | None, family: int | None, model: int | None) -> str | None:
     """The name of the bundled CPU class, None for flags that fit no class.
 
     `vendor` is /proc/cpuinfo's, such as AuthenticAMD.

@@ -230,9 +230,7 @@ def _mig_instances(ask: _Ask, handle: Any) -> tuple[MigInstance, ...]:
             continue
         total_mb, used_mb = _memory_mb(probe, part)
         uuid = probe("uuid", "nvmlDeviceGetUUID", part)
-        instances.append(
-            MigInstance(uuid, probe("name", "nvmlDeviceGetName", part), total_mb, used_mb)
-        )
+        instances.append(MigInstance(uuid, probe("name", "nvmlDeviceGetName", part), total_mb, used_mb))
     return tuple(instances)
 
 

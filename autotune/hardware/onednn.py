@@ -91,9 +91,7 @@ def read_onednn(
     return OneDnn(enabled, reason, written, bf16, bf16_reason, _fp16(flags, enabled, cap))
 
 
-def _enabled(
-    flags: frozenset[str], machine: str, system: str, override: str | None
-) -> tuple[bool, str]:
+def _enabled(flags: frozenset[str], machine: str, system: str, override: str | None) -> tuple[bool, str]:
     if override is not None and override.lower() in (*_TRUE, *_FALSE):
         return override.lower() in _TRUE, f"TF_ENABLE_ONEDNN_OPTS={override}"
     if not _is_x86(machine) or system != "Linux":
@@ -112,9 +110,7 @@ def _cap(written: str | None) -> int:
     return _ISA_ORDER.index(name) if name in _ISA_ORDER else len(_ISA_ORDER)
 
 
-def _bf16(
-    flags: frozenset[str], machine: str, enabled: bool, setting: str, cap: int
-) -> tuple[Bf16Support, str]:
+def _bf16(flags: frozenset[str], machine: str, enabled: bool, setting: str, cap: int) -> tuple[Bf16Support, str]:
     if not flags or not _is_x86(machine):
         return Bf16Support.unknown, "the CPU's flags are not known"
     if not enabled:

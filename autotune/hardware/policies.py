@@ -109,16 +109,12 @@ def _no_tensor_cores(capability: tuple[int, int] | None) -> str:
 def _gpu_bf16(profile: Profile) -> PolicyChoice:
     capability = profile.compute_capability
     if profile.has_tensor_cores("bfloat16"):
-        return PolicyChoice(
-            _BF16, True, "tensor cores take bfloat16, and no loss scaling is needed"
-        )
+        return PolicyChoice(_BF16, True, "tensor cores take bfloat16, and no loss scaling is needed")
     if capability is None:
         why = "unknown card of unknown compute capability: let timing decide"
         return PolicyChoice(_BF16, True, why)
     if capability < (8, 0):
-        why = (
-            f"below cc 8.0 bfloat16 is cast to float32 and gains nothing (cc {_dotted(capability)})"
-        )
+        why = f"below cc 8.0 bfloat16 is cast to float32 and gains nothing (cc {_dotted(capability)})"
         return PolicyChoice(_BF16, False, why)
     if profile.peaks:
         return PolicyChoice(_BF16, False, "the profile lists no bfloat16 tensor cores")

@@ -185,9 +185,7 @@ def _compute_dtype(profile: Profile, policy: str) -> str | None:
     return dtype if profile.has_tensor_cores(dtype) else None
 
 
-def _assumptions(
-    profile: Profile, dtype: str, peak_tflops: float, overhead_ms: float
-) -> tuple[str, ...]:
+def _assumptions(profile: Profile, dtype: str, peak_tflops: float, overhead_ms: float) -> tuple[str, ...]:
     return (
         "predicted from published peaks, not measured",
         f"every layer reaches {peak_tflops:g} TFLOP/s in {dtype} or {profile.bandwidth_gb_s:g} "

@@ -41,9 +41,7 @@ def visible_gpus(gpus: Sequence[GpuReading], environ: Mapping[str, str]) -> Visi
     else:
         chosen = _selected([part.strip() for part in selection.split(",")], reachable)
     notes = [
-        f"GPU {gpu.index} of NVML cannot be opened: {reason}"
-        for gpu in gpus
-        if (reason := _no_access(gpu)) is not None
+        f"GPU {gpu.index} of NVML cannot be opened: {reason}" for gpu in gpus if (reason := _no_access(gpu)) is not None
     ]
     if not _order_is_certain(reachable, selection, environ):
         notes.append(_ORDER_NOTE)
@@ -118,9 +116,7 @@ def _instance(gpu: GpuReading, part: MigInstance) -> GpuReading:
     )
 
 
-def _order_is_certain(
-    gpus: Sequence[GpuReading], selection: str | None, environ: Mapping[str, str]
-) -> bool:
+def _order_is_certain(gpus: Sequence[GpuReading], selection: str | None, environ: Mapping[str, str]) -> bool:
     by_index = selection is None or any(part.strip().isdecimal() for part in selection.split(","))
     alike = len({gpu.name for gpu in gpus}) <= 1
     return alike or not by_index or environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"

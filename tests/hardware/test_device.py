@@ -41,9 +41,7 @@ def machine(environ: Mapping[str, str]) -> Host:
 
 
 def gpu_reading(name: str, memory_mb: float | None, capability: tuple[int, int]) -> GpuReading:
-    return GpuReading(
-        0, "GPU-1", name=name, memory_total_mb=memory_mb, compute_capability=capability
-    )
+    return GpuReading(0, "GPU-1", name=name, memory_total_mb=memory_mb, compute_capability=capability)
 
 
 RTX_2060 = gpu_reading("NVIDIA GeForce RTX 2060", 6144, (7, 5))
@@ -121,9 +119,7 @@ def test_what_disturbs_timings_is_noted() -> None:
     ("capability", "words"),
     [((12, 0), "no machine code"), ((6, 1), "nvidia-cudnn-cu12"), ((8, 6), None)],
 )
-def test_what_tensorflow_may_not_support_is_noted(
-    capability: tuple[int, int], words: str | None
-) -> None:
+def test_what_tensorflow_may_not_support_is_noted(capability: tuple[int, int], words: str | None) -> None:
     notes = device_with(gpu_reading("NVIDIA X", None, capability)).notes
     assert (words in notes[0]) if words else notes == ()
 
@@ -173,11 +169,7 @@ def test_a_card_of_another_compute_capability_is_another_card() -> None:
 
 
 def test_no_two_profiles_claim_one_name_and_memory() -> None:
-    claims = [
-        (normalised(name), profile.memory_gb)
-        for profile in bundled_profiles()
-        for name in profile.device_names
-    ]
+    claims = [(normalised(name), profile.memory_gb) for profile in bundled_profiles() for name in profile.device_names]
     assert len(set(claims)) == len(claims)
 
 

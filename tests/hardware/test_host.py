@@ -109,9 +109,7 @@ V1 = "4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n0::/\n"
         ("garbage\n", {"cpu.max": "nonsense"}, Limits(None, None)),
     ],
 )
-def test_container_limits(
-    tmp_path: Path, groups: str, files: dict[str, str], limits: Limits
-) -> None:
+def test_container_limits(tmp_path: Path, groups: str, files: dict[str, str], limits: Limits) -> None:
     mounted = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
     root = write(tmp_path, {"proc/self/cgroup": groups} | mounted)
     assert read_limits(root) == limits

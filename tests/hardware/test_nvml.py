@@ -44,11 +44,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, scenario: str, code: str = DETECT, **environ: str) -> dict[str, Any]:
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("CUDA_", "NVIDIA_", "FAKE_", "LD_"))
-    }
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("CUDA_", "NVIDIA_", "FAKE_", "LD_"))}
     environ |= {"LD_LIBRARY_PATH": str(folder), "FAKE_NVML_SCENARIO": scenario}
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -187,9 +183,7 @@ def test_a_library_that_cannot_be_loaded_is_no_driver(tmp_path: Path) -> None:
         ("-1", []),
     ],
 )
-def test_cuda_visible_devices_selects_and_reorders(
-    driver: Path, visible: str, names: list[str]
-) -> None:
+def test_cuda_visible_devices_selects_and_reorders(driver: Path, visible: str, names: list[str]) -> None:
     found = run(driver, "", CUDA_VISIBLE_DEVICES=visible)
     assert [gpu["name"] for gpu in found["gpus"]] == names
     assert found["kind"] == ("gpu" if names else "cpu")

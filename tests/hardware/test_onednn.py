@@ -24,9 +24,7 @@ def read(flags: frozenset[str], machine: str = "x86_64", **environ: str) -> OneD
         (frozenset({"amx_tile"}), True),
     ],
 )
-def test_tensorflow_turns_it_on_for_neural_network_instructions(
-    flags: frozenset[str], enabled: bool
-) -> None:
+def test_tensorflow_turns_it_on_for_neural_network_instructions(flags: frozenset[str], enabled: bool) -> None:
     assert read(flags).enabled is enabled
 
 

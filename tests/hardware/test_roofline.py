@@ -18,9 +18,7 @@ TOY = Profile(
     peaks=(("float16", 8.0), ("float32", 1.0)),
     tensor_cores=frozenset({"float16"}),
 )
-DENSE = Work(
-    "dense", flops_per_example=2e6, weight_params=1_000_000, activation_elements_per_example=2000
-)
+DENSE = Work("dense", flops_per_example=2e6, weight_params=1_000_000, activation_elements_per_example=2000)
 
 
 def mlp(*sizes: int) -> list[Work]:
@@ -84,8 +82,7 @@ def test_float32_on_ampere_runs_in_tf32() -> None:
 
 def ratio(profile: str, batch_size: int) -> float:
     times = [
-        predict_step_time_ms(bundled(profile), CIFAR_MLP, policy, batch_size)
-        for policy in ("float32", "mixed_float16")
+        predict_step_time_ms(bundled(profile), CIFAR_MLP, policy, batch_size) for policy in ("float32", "mixed_float16")
     ]
     float32, mixed = times
     assert float32 is not None

@@ -1,0 +1,199 @@
+"""The command line: flags, then Hydra's composition, then one job or several, then one exit status."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from autotune.cli import complaints, flags, usage
+from autotune.cli.override import check_choice
+from autotune.cli.status import FAULT, INTERRUPTED, USER_ERROR, JobResult, summary, worst
+from autotune.config.keys import GROUPS
+from autotune.errors import ConfigError, UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+CONFIG_PATH = "pkg://autotune.conf"
+CONFIG_NAME = "config"
+
+# Hydra makes no folder, no log and no copy of the configuration: the run's own folder has all of that.
+_QUIET = (
+    "hydra.run.dir=.",
+    "hydra.output_subdir=null",
+    "hydra.job_logging.root=null",
+    "hydra.hydra_logging.root=null",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what `argv` asks (by default, the process's own arguments) and return the exit status."""
+    try:
+        command = flags.parse(sys.argv[1:] if argv is None else argv)
+    except UserError as error:
+        return _user_error(str(error))
+    except SystemExit:  # --version has printed
+        return 0
+    try:
+        _check(command)
+        return _run(command) if command.runs else _print(command)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except Exception as error:  # noqa: BLE001 (the last resort: a fault is one line, too)
+        line = complaints.describe(error, command)
+        return _user_error(line) if line else _fault(error)
+
+
+def _run(command: flags.CommandLine) -> int:
+    """Compose and run the jobs; a job that ends badly does not end the others."""
+    results: list[JobResult] = []
+
+    def job(cfg: DictConfig) -> None:
+        if not any(result.status == INTERRUPTED for result in results):
+            results.append(_job(cfg, command))
+
+    with tempfile.TemporaryDirectory(prefix="autotune-") as scratch:
+        # Hydra's sweeper writes a multirun.yaml, come what may.
+        _hydra(job, command, (*_QUIET, f"hydra.sweep.dir='{scratch}'"))
+    if len(results) > 1:
+        sys.stdout.write(summary(results))
+    return worst(result.status for result in results)
+
+
+def _job(cfg: DictConfig, command: flags.CommandLine) -> JobResult:
+    """One job, whatever happens in it; its own mistakes and faults are told here."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+    from omegaconf import OmegaConf
+
+    hydra = HydraConfig.get()
+    several = hydra.mode is RunMode.MULTIRUN
+    name = f"job {hydra.job.num}" if several else ""
+    # Not resolved: a reference in an override may lead nowhere, which is for `load` to say.
+    overrides = " ".join(cast("list[str]", OmegaConf.to_container(hydra.overrides.task, resolve=False)))
+    if several:
+        sys.stdout.write(f"\n{name}: {overrides}\n")
+        sys.stdout.flush()
+    try:
+        with _variable("HYDRA_FULL_ERROR", command.full_error):
+            status = _pipeline(cfg, Path(hydra.runtime.cwd))
+    except UserError as error:
+        status = _user_error(str(error))
+    except KeyboardInterrupt:
+        status = _interrupted()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (the other jobs go on)
+        status = _fault(error)
+    return JobResult(name, overrides, status)
+
+
+def _pipeline(cfg: DictConfig, cwd: Path) -> int:
+    from autotune.config.compose import load
+
+    config = load(cfg, cwd)
+
+    from autotune.pipeline import run
+
+    return run(config)
+
+
+def _print(command: flags.CommandLine) -> int:
+    """`--help`, `--cfg`, `--info` and the like: Hydra prints, nothing runs."""
+    out, complaint = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(complaint):
+        try:
+            _hydra(lambda _: None, command)
+            status = 0
+        except SystemExit as stop:
+            status = stop.code if isinstance(stop.code, int) else 1
+    if status != 0:
+        raise ConfigError(complaint.getvalue() or "Hydra stopped without a reason")
+    text = out.getvalue()
+    sys.stdout.write(usage.reflow(text) if "--help" in command.flags else text)
+    return 0
+
+
+def _hydra(
+    task: Callable[[DictConfig], None],
+    command: flags.CommandLine,
+    defaults: Sequence[str] = (),
+) -> None:
+    """Hydra's own entry point, with its exceptions let through and its command line replaced.
+
+    Args:
+        task: called with every composed configuration.
+        command: what was asked.
+        defaults: overrides that hold where the person gave none of that key.
+    """
+    import hydra
+
+    from autotune.config.compose import register_schema
+
+    register_schema()
+    entry = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME)(task)
+    given = set(map(flags.override_key, command.overrides))
+    added = [override for override in defaults if flags.override_key(override) not in given]
+    own = sys.argv
+    sys.argv = [own[0], *command.flags, *command.overrides, *added]
+    try:
+        with _variable("HYDRA_FULL_ERROR", "1"), warnings.catch_warnings():
+            # A search path that is not there; Hydra would only warn and go on without it.
+            warnings.filterwarnings("error", message=r"provider=.* is not available")
+            entry()
+    finally:
+        sys.argv = own
+
+
+def _check(command: flags.CommandLine) -> None:
+    """What Hydra would accept, and a person would regret."""
+    for override in command.overrides:
+        key = flags.override_key(override)
+        if key in GROUPS and "=" in override:
+            check_choice(key, override)
+        if key == "hydra/launcher" and not override.endswith("=basic"):
+            raise ConfigError(
+                f"jobs run one after another, since two at once would disturb each other's timing, "
+                f"but got '{override}'; use hydra/launcher=basic"
+            )
+    if command.config_dir is not None:
+        usage.refuse_hidden(command.config_dir)
+
+
+@contextmanager
+def _variable(name: str, value: str | None) -> Iterator[None]:
+    """An environment variable, set or removed for a while."""
+    before = os.environ.pop(name, None)
+    if value is not None:
+        os.environ[name] = value
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before
+
+
+def _user_error(line: str) -> int:
+    _complain(f"error: {line}")
+    return USER_ERROR
+
+
+def _interrupted() -> int:
+    _complain("interrupted")
+    return INTERRUPTED
+
+
+def _fault(error: BaseException) -> int:
+    _complain(complaints.describe_fault(error))
+    return FAULT
+
+
+def _complain(line: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"autotune: {line}\n")

@@ -1,0 +1,297 @@
+"""The command line in this process, with a pipeline that only takes note."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from autotune.cli.command import main
+from autotune.config.schema import Config
+from autotune.errors import DataError
+
+
+class Pipeline(ModuleType):
+    """Stands in for `autotune.pipeline`: keeps what it is given and answers as it is told."""
+
+    def __init__(self) -> None:
+        super().__init__("autotune.pipeline")
+        self.configs: list[Config] = []
+        self.answer: Callable[[Config], int] = lambda config: 0
+
+    def run(self, config: Config) -> int:
+        self.configs.append(config)
+        return self.answer(config)
+
+
+@pytest.fixture
+def pipeline(monkeypatch) -> Pipeline:
+    pipeline = Pipeline()
+    monkeypatch.setitem(sys.modules, "autotune.pipeline", pipeline)
+    return pipeline
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A person's working directory, with a folder of their own groups in several states of repair."""
+    monkeypatch.chdir(tmp_path)
+    model = tmp_path / "mine" / "model"
+    model.mkdir(parents=True)
+    for name, text in {
+        "good": "name: good\n_target_: my.build\n",
+        "key": "name: key\n_target_: my.build\nwidht: [1]\n",
+        "syntax": "name: syntax\n_target_: [my.build\nwidths: [1]\n",
+        "type": "name: type\n_target_: my.build\nwidths: many\n",
+        "unfinished": "name: unfinished\n",
+        "refers": "defaults: [override /data@_global_.data: cifar11]\nname: refers\n_target_: my.build\n",
+        "list": "- name\n",
+    }.items():
+        (model / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "mine" / "values.yaml").write_text("defaults: [base, _self_]\n", encoding="utf-8")
+    (tmp_path / "mine" / "loose.yaml").write_text("task: tune\n", encoding="utf-8")
+    (tmp_path / "hidden" / "model").mkdir(parents=True)
+    (tmp_path / "hidden" / "model" / "cifar_mlp.yaml").write_text("name: x\n", encoding="utf-8")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    return tmp_path
+
+
+MINE = ("--config-dir", "mine")
+MISTAKES = [
+    # misspelt names
+    (("search.batchsize=64",), "did you mean 'search.batch_sizes'"),
+    (("batch_size=64",), "did you mean 'train.batch_size'"),
+    (("train.lr=0.1",), "did you mean 'train.learning_rate'"),
+    (("model=cifar_mpl",), "Did you mean 'cifar_mlp'? Choices: cifar_cnn, cifar_mlp, digits_mlp"),
+    (("modle=cifar_mlp",), "did you mean 'model'"),
+    (("hw=rtx206",), "Did you mean 'rtx2060'"),
+    (("hydra.ouput_subdir=x",), "did you mean 'hydra.output_subdir'"),
+    (("+search.foo=1",), "no key 'search.foo'"),
+    (("+foo=1",), "no key 'foo'"),
+    (("++search.timing.foo=1",), "no key 'search.timing.foo'"),
+    (("+search.trials=3",), "'search.trials' exists already"),
+    (("data.args.side=8",), "add it with +data.args.side="),
+    (("--hlep",), "Did you mean '--help'"),
+    # wrong values
+    (("search.trials=many",), "search.trials must be a whole number, but got 'many'"),
+    (("search.trials=",), "search.trials must be a whole number, but got ''"),
+    (("search.trials=0",), "search.trials must be at least 1, but got 0"),
+    (("train.learning_rate=fast",), "train.learning_rate must be a number"),
+    (("search.align_widths=maybe",), "search.align_widths must be true or false"),
+    (
+        ("train.schedule=cosin",),
+        "one of cosine, constant, step, but got 'cosin'. Did you mean 'cosine'",
+    ),
+    (("task=tun",), "Did you mean 'tune'"),
+    (("train.optimizer=adamm",), "Did you mean 'adam'"),
+    (("search.policies=[mixed_float61]",), "Did you mean 'mixed_float16'"),
+    (("search.budget=soon",), "search.budget must be a duration"),
+    (("search.budget=5",), "search.budget must be at least 30 s"),
+    (("model.widths=3000",), "model.widths must be a list"),
+    (("model.widths=[0,10]",), "model.widths must be whole numbers of at least 1"),
+    (("model.widths=[64,64]",), "set model.width_bounds too"),
+    (("model.args=3",), "model.args"),
+    (("train.examples=10",), "train.batch_size must not exceed train.examples (10)"),
+    (("constraint.margin=1",), "write 0.01 for one percentage point"),
+    (("data=npz",), "data.args.path has no value"),
+    (("output.root=file",), "output.root must be a folder"),
+    (("output.name=a/b",), "output.name must be the name of one folder"),
+    (("output.root=.", "output.name=mine"), "output.name must be new"),
+    # what a group takes
+    (("model=",), "model must be the name of a choice, but got nothing"),
+    (("model=null",), "model must be the name of a choice, but got null"),
+    (("model=[cifar_mlp,cifar_cnn]",), "run several with -m model=cifar_mlp,cifar_cnn"),
+    (("model=cifar_mlp,cifar_cnn",), "add -m"),
+    (("~model",), "model.name has no value"),
+    # what cannot be read
+    (("model.widths=[1,2",), "unbalanced [ or ]"),
+    (("model.name='abc",), "unbalanced '"),
+    (("model.name=a b=c",), "quote a value with special characters"),
+    (("model", "=", "cifar_mlp"), "without spaces around the ="),
+    (("help",), "write --help"),
+    (("search.trials=3", "search.trials=5"), "given twice"),
+    (("--config-dir",), "expected one argument"),
+    (("--cfg", "jbo"), "invalid choice: 'jbo'"),
+    (("--cfg", "job", "--package", "nope"), "package 'nope' not found"),
+    # references
+    (("output.root=${search.batch}",), "refers to 'search.batch', which does not exist"),
+    (("output.root=${oc.env:NO_SUCH_VARIABLE}",), "NO_SUCH_VARIABLE"),
+    (("hydra.run.dir=out/${search.batch}",), "hydra.run.dir refers to 'search.batch'"),
+    # folders and files
+    (("--config-dir", "nowhere"), "--config-dir must be a folder, but got 'nowhere'"),
+    (("--config-dir", "file"), "--config-dir must be a folder, but got 'file'"),
+    (("--config-name", "nowhere"), "there is no nowhere.yaml"),
+    ((*MINE, "--config-name", "valeus"), "Did you mean 'values'"),
+    ((*MINE, "--config-name", "values", "train=adam"), "has no group 'train'"),
+    ((*MINE, "--config-name", "loose"), "must start from base"),
+    ((*MINE, "model=key"), "mine/model/key.yaml: there is no key 'model.widht'"),
+    ((*MINE, "model=syntax"), "mine/model/syntax.yaml, line 3: not valid YAML"),
+    ((*MINE, "model=type"), "mine/model/type.yaml: model.widths must be a list"),
+    ((*MINE, "model=unfinished"), "model._target_ has no value"),
+    ((*MINE, "model=refers"), "there is no data 'cifar11', which a defaults list asks for"),
+    ((*MINE, "model=list"), "mine/model/list.yaml"),
+    ((*MINE, "model=goood"), "Did you mean 'good'"),
+    (("--config-dir", "hidden"), "would be hidden by the built-in model/cifar_mlp.yaml"),
+    (("hydra.searchpath=[file:///nowhere]",), "is not available"),
+    # several jobs
+    (("-m", "model=cifar_mlp,cifar_mpl"), "Did you mean 'cifar_mlp'"),
+    (("-m", "search.trials=1,x"), "search.trials must be a whole number"),
+    (("-m", "--cfg", "job"), "exclude each other"),
+    (("-m", "hydra/launcher=joblib", "search.trials=1,2"), "one after another"),
+]
+
+
+@pytest.mark.parametrize(("argv", "said"), MISTAKES, ids=[" ".join(argv) for argv, _ in MISTAKES])
+def test_a_mistake_is_one_line_and_status_2(argv, said, folder, pipeline, capfd):
+    before = sorted(folder.rglob("*"))
+    assert main(argv) == 2
+    out, err = capfd.readouterr()
+    assert err.startswith("autotune: error: ")
+    assert err.count("\n") == 1
+    assert said in err
+    assert out == ""
+    assert pipeline.configs == []
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_run_writes_nothing_by_itself(folder, pipeline, capfd):
+    before = sorted(folder.rglob("*"))
+    assert main(["-m", "search.trials=1,2"]) == 0
+    assert main([]) == 0
+    assert [config.search.trials for config in pipeline.configs] == [1, 2, 12]
+    assert sorted(folder.rglob("*")) == before
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["hydra/launcher=basic", "-m", "search.trials=1,2"],
+        ["search.trials=1,2", "--multirun"],
+        ["hydra.mode=MULTIRUN", "search.trials=1,2"],
+    ],
+)
+def test_flags_anywhere_start_a_multirun(argv, folder, pipeline):
+    assert main(argv) == 0
+    assert [config.search.trials for config in pipeline.configs] == [1, 2]
+
+
+@pytest.mark.parametrize("status", [0, 1, 2, 3])
+def test_the_pipelines_status_is_the_exit_status(status, folder, pipeline):
+    pipeline.answer = lambda config: status
+    assert main([]) == status
+
+
+def test_a_multirun_goes_on_and_returns_the_worst(folder, pipeline, capfd):
+    pipeline.answer = lambda config: {1: 0, 2: 3, 4: 0}[config.search.trials]
+    assert main(["-m", "search.trials=1,2,4"]) == 3
+    assert len(pipeline.configs) == 3
+    assert "job 1: none beat the float32 baseline (3): search.trials=2" in capfd.readouterr().out
+
+
+def test_a_multirun_goes_on_after_a_mistake_in_one_job(folder, pipeline, capfd):
+    assert main(["-m", "train.batch_size=32,0,64"]) == 2
+    assert [config.train.batch_size for config in pipeline.configs] == [32, 64]
+    assert capfd.readouterr().err == "autotune: error: train.batch_size must be a number above zero, but got 0\n"
+
+
+def test_a_users_error_in_the_pipeline_is_one_line(folder, pipeline, capfd):
+    def answer(config: Config) -> int:
+        raise DataError("data.dir holds no images,\n but got nothing")
+
+    pipeline.answer = answer
+    assert main([]) == 2
+    assert capfd.readouterr().err == "autotune: error: data.dir holds no images, but got nothing\n"
+
+
+@pytest.mark.parametrize(
+    "fault", [RuntimeError("broken"), ValueError("broken"), OSError("broken"), SystemExit("broken")]
+)
+def test_a_fault_is_one_line_that_names_the_traceback(fault, folder, pipeline, capfd, tmp_path, monkeypatch):
+    def answer(config: Config) -> int:
+        raise fault
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    pipeline.answer = answer
+    assert main([]) == 1
+    err = capfd.readouterr().err
+    assert err.startswith(f"autotune: fault: {type(fault).__name__}: broken (traceback: ")
+    assert err.count("\n") == 1
+    trace = Path(err.rpartition("traceback: ")[2].strip().rstrip(")"))
+    assert "in answer" in trace.read_text(encoding="utf-8")
+
+
+def test_a_traceback_may_be_asked_for(folder, pipeline, capfd, monkeypatch):
+    monkeypatch.setenv("AUTOTUNE_TRACEBACK", "1")
+    pipeline.answer = lambda config: 1 // 0
+    assert main([]) == 1
+    assert "Traceback (most recent call last)" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("ends", ["raises", "returns"])
+def test_an_interrupt_ends_a_multirun(ends, folder, pipeline, capfd):
+    def answer(config: Config) -> int:
+        if ends == "raises":
+            raise KeyboardInterrupt
+        return 130
+
+    pipeline.answer = answer
+    assert main(["-m", "search.trials=1,2"]) == 130
+    assert len(pipeline.configs) == 1
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_job_sees_the_callers_environment(folder, pipeline, monkeypatch):
+    seen: list[str | None] = []
+
+    def answer(config: Config) -> int:
+        seen.append(os.environ.get("HYDRA_FULL_ERROR"))
+        return 0
+
+    pipeline.answer = answer
+    monkeypatch.delenv("HYDRA_FULL_ERROR", raising=False)
+    main(["-m", "search.trials=1,2"])
+    assert "HYDRA_FULL_ERROR" not in os.environ
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+    main([])
+    assert os.environ["HYDRA_FULL_ERROR"] == "0"
+    assert seen == [None, None, "0"]
+
+
+def test_the_working_directory_and_the_arguments_stay(folder, pipeline):
+    before = (Path.cwd(), list(sys.argv))
+    main(["search.trials=3"])
+    assert (Path.cwd(), sys.argv) == before
+
+
+def test_help_tells_what_how_and_which(folder, pipeline, capfd):
+    assert main(["--help", *MINE]) == 0
+    text = capfd.readouterr().out
+    for expected in (
+        "float32",
+        "model=      cifar_cnn, cifar_mlp, digits_mlp, good",
+        "rtx2060",
+        "Examples:",
+        "Exit status:",
+    ):
+        assert expected in text
+    assert text.count("python -m autotune") >= 4
+    assert "Hydra (https" not in text
+    assert max(map(len, text.splitlines())) <= 110
+    assert pipeline.configs == []
+
+
+def test_version(capfd):
+    import autotune
+
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out == f"autotune {autotune.__version__}\n"
+
+
+def test_cfg_prints_what_would_run(folder, pipeline, capfd):
+    assert main(["--cfg", "job", "--package", "search", "search.trials=5"]) == 0
+    assert "trials: 5" in capfd.readouterr().out
+    assert pipeline.configs == []
