@@ -73,7 +73,7 @@ class Xla(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A Keras dtype policy: one object from the configuration to the worker, so that it can grow into a map of layers."""
+    """A Keras dtype policy: one object all the way to the worker, so that it can grow into a map of layers."""
 
     name: str
 

@@ -37,6 +37,15 @@ class Fidelity:
         return f"{self.examples:,} examples x {self.epochs} epochs"
 
 
+EVALUATIONS = 3
+"""Evaluations on the validation part in one training, the last one at its end: each is a whole forward pass."""
+
+
+def evaluated_epochs(epochs: int) -> frozenset[int]:
+    """The epochs, counted from 1, after which the metric is taken; evenly spaced, the last among them."""
+    return frozenset(-(-part * epochs // EVALUATIONS) for part in range(1, EVALUATIONS + 1))
+
+
 def scaling_rule(train: TrainConfig) -> LearningRateScaling:
     """The rule in force: the configured one, or the optimizer's default for `auto`."""
     if train.scaling is not LearningRateScaling.auto:

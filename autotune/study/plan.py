@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autotune.config.schema import Config
 from autotune.decide import accuracy
-from autotune.space.recipe import Fidelity
+from autotune.space.recipe import Fidelity, evaluated_epochs
 from autotune.trial import DatasetFacts, Probe
 
 # Costs around the trainings, as seen on two CPU cores; they only divide the budget and judge nothing.
@@ -66,13 +66,14 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     """
     per_example_s = probe.step_time_ms / 1e3 / probe.candidate.batch_size
     search, seeds = config.search, config.constraint.seeds
+    confirm_seeds = seeds + 1  # the first look often wants one more
     fixed = {
         "screen": _screen_s(config, remaining_s),
         "timing": search.timing.processes * (start_s + _CONFIRM_TIMING_S),
         "export": _EXPORT_S + 2 * start_s,
     }
-    baseline_runs = 2 * seeds
-    candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + seeds)
+    baseline_runs = seeds + confirm_seeds
+    candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + confirm_seeds)
     left_s = remaining_s - sum(fixed.values())
     affordable_s = left_s / (baseline_runs + candidate_runs)
     fidelity, reasons = _fidelity(config, data, per_example_s, affordable_s)
@@ -81,16 +82,21 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
         "baseline": seeds * train_s,
         "screen": fixed["screen"],
         "verify": _CANDIDATE_SHARE * search.finalists * search.gate_seeds * train_s,
-        "confirm": fixed["timing"] + (1 + _CANDIDATE_SHARE) * seeds * train_s,
+        "confirm": fixed["timing"] + (1 + _CANDIDATE_SHARE) * confirm_seeds * train_s,
         "export": fixed["export"],
     }
     return Plan(fidelity, train_s, shares, tuple(reasons), sum(shares.values()) <= remaining_s * 1.05)
 
 
 def training_s(fidelity: Fidelity, per_example_s: float, validation: int) -> float:
-    """Predicted duration of one training with an evaluation each epoch [s]."""
-    passes = fidelity.examples + _FORWARD_SHARE * validation
-    return _TRAINING_OVERHEAD_S + fidelity.epochs * passes * per_example_s
+    """Predicted duration of one training with its evaluations [s]."""
+    passes = fidelity.epochs * fidelity.examples + _evaluation_passes(fidelity.epochs, validation)
+    return _TRAINING_OVERHEAD_S + passes * per_example_s
+
+
+def _evaluation_passes(epochs: int, validation: int) -> float:
+    """What the evaluations of one training cost, in example passes of training."""
+    return len(evaluated_epochs(epochs)) * _FORWARD_SHARE * validation
 
 
 def _screen_s(config: Config, remaining_s: float) -> float:
@@ -111,14 +117,16 @@ def _fidelity(
         return Fidelity(_whole_batches(examples, config), epochs), ["no budget: all training examples"]
     epochs = train.epochs or _EPOCHS
     fewest = min(data.train, math.ceil(_FEWEST_STEPS / epochs) * train.batch_size)
-    passes = max(0.0, affordable_s - _TRAINING_OVERHEAD_S) / per_example_s  # example passes that one training affords
+    # Example passes that one training affords.
+    passes = max(0.0, affordable_s - _TRAINING_OVERHEAD_S) / per_example_s
+    passes -= _evaluation_passes(epochs, data.validation)
     if train.examples is not None:
         examples = min(train.examples, data.train)
-        epochs = int(passes / (examples + _FORWARD_SHARE * data.validation))
+        epochs = int(passes / examples)
     else:
-        examples = int(passes / epochs - _FORWARD_SHARE * data.validation)
+        examples = int(passes / epochs)
         if examples > data.train and train.epochs is None:
-            epochs = min(_MOST_EPOCHS, int(passes / (data.train + _FORWARD_SHARE * data.validation)))
+            epochs = min(_MOST_EPOCHS, int(passes / data.train))
     reasons = [f"the budget affords trainings of about {max(0.0, affordable_s):.0f} s at the baseline's speed"]
     if examples < fewest:
         reasons.append("that is too short to train anything, so the shortest sensible training is taken")

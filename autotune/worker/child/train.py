@@ -15,6 +15,7 @@ from autotune.config.schema import Config
 from autotune.data import Dataset, Part
 from autotune.data.resolve import resolve
 from autotune.errors import ConfigError
+from autotune.space.recipe import evaluated_epochs
 from autotune.trial import EpochPoint, TrainingRun
 from autotune.worker.child import effect
 from autotune.worker.child.build import ModelBuilder
@@ -41,7 +42,7 @@ class Trainer:
         candidate, recipe = args.candidate, args.recipe
         model = self._builder.build(candidate, recipe, args.seed).model
         digest = _digest(model)
-        curve = _Curve(self.metric, self._dataset.validation)
+        curve = _Curve(self.metric, self._dataset.validation, evaluated_epochs(recipe.epochs))
         callbacks = [*user_callbacks(self._config.train, candidate), curve]
         model.fit(
             self._feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed),
@@ -110,10 +111,11 @@ def predict(model: keras.Model, x: Any) -> Any:
 
 
 class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
-    """Loss and metric of each epoch, with the time of evaluation kept out of the training time."""
+    """Loss of each epoch and the metric of some, with the time of evaluation kept out of the training time."""
 
-    def __init__(self, metric: Metric, validation: Part) -> None:
+    def __init__(self, metric: Metric, validation: Part, evaluated: frozenset[int]) -> None:
         super().__init__()
+        self._evaluated = evaluated
         self._metric = metric
         self._validation = validation
         self._elapsed_s = 0.0
@@ -126,7 +128,9 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         loss = float((logs or {}).get("loss", math.nan))
         self._elapsed_s += time.perf_counter() - self._epoch_began
-        metric = self._metric(self._validation.y, predict(self.model, self._validation.x))
+        metric = None
+        if epoch + 1 in self._evaluated:
+            metric = self._metric(self._validation.y, predict(self.model, self._validation.x))
         self.points.append(EpochPoint(epoch + 1, loss if math.isfinite(loss) else None, metric, self._elapsed_s))
         self._epoch_began = time.perf_counter()
 
