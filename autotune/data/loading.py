@@ -9,8 +9,8 @@ from typing import Any
 from autotune.config.data import DataConfig
 from autotune.data.dataset import Dataset, Loaded
 from autotune.data.preparation import prepare
-from autotune.data.resolve import resolve
 from autotune.errors import ConfigError, DataError, UserError
+from autotune.targets import resolve
 
 RESERVED = ("seed", "dir", "download", "download_timeout_s", "on_unavailable")
 """Keyword arguments that come from keys of the `data` group, not from `data.args`."""

@@ -10,8 +10,8 @@ import pytest
 
 from autotune.config.data import DataConfig, OnUnavailable
 from autotune.data import load
-from autotune.data.resolve import resolve
 from autotune.errors import ConfigError, DataError
+from autotune.targets import resolve
 
 SOURCE = """
 import numpy as np
@@ -149,7 +149,7 @@ def test_a_persons_packages_and_ours_do_not_shadow_each_other(tmp_path: Path) ->
         (folder / "__init__.py").write_text("def load(*, seed): return 'the person'\n")
     (tmp_path / "numpy.py").write_text("raise SystemExit('shadowed')\n")
     code = """
-        from autotune.data.resolve import resolve
+        from autotune.targets import resolve
         print(resolve("data.load", "k")(seed=0), resolve("models.load", "k")(seed=0))
         ours = resolve("autotune.data.digits.load", "k")(seed=0)
         print(type(ours).__module__)

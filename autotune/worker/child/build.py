@@ -15,8 +15,8 @@ from typing import Any
 import keras
 
 from autotune.config.schema import Config
-from autotune.data.resolve import resolve
 from autotune.errors import ConfigError, TrialFault
+from autotune.targets import resolve
 from autotune.trial import Candidate, FailureKind, Recipe, Xla
 from autotune.worker.child.schedule import learning_rate
 

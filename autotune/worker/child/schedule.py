@@ -31,7 +31,7 @@ def learning_rate(recipe: Recipe, train: TrainConfig, candidate: Candidate) -> A
 
 def user_callbacks(train: TrainConfig, candidate: Candidate) -> list[keras.callbacks.Callback]:
     """A person's own callbacks, made anew; their `step_args` are rescaled with the batch."""
-    from autotune.data.resolve import resolve
+    from autotune.targets import resolve
 
     factor = train.batch_size / candidate.batch_size
     made = []

@@ -13,9 +13,9 @@ import numpy as np
 
 from autotune.config.schema import Config
 from autotune.data import Dataset, Part
-from autotune.data.resolve import resolve
 from autotune.errors import ConfigError
 from autotune.space.recipe import evaluated_epochs
+from autotune.targets import resolve
 from autotune.trial import EpochPoint, TrainingRun
 from autotune.worker.child import effect
 from autotune.worker.child.build import ModelBuilder
