@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from autotune import codec
@@ -12,23 +13,25 @@ from autotune.config.schema import Config
 from autotune.decide.accuracy import paired_proportion
 from autotune.errors import TrialFault
 from autotune.export.entitlement import alias_for
+from autotune.export.settings import FILE_NAME as SETTINGS
 from autotune.export.settings import write_settings
 from autotune.record.events import BASELINE_TRIAL, Exported, Note
 from autotune.record.record import Record
 from autotune.record.view import StudyView, TrialView
-from autotune.trial import Interval, Stage, TrainingRun
+from autotune.study.context import MODELS
+from autotune.trial import Interval, Policy, Stage, TrainingRun
+from autotune.worker.bare import BareWorker
 from autotune.worker.executor import LocalExecutor
 from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
 
 FOLDER = "export"
-_REFERENCE = "reload_check.npz"
 
 # Float32 outputs of the same weights, evaluated in another batch and another process, differ by rounding: by about
 # 2**-24 in float32 and 2**-8 in bfloat16 per operation. More than this is another model.
 _MOST_DIFFERENCE = 0.05
 
-Register = Callable[[StudyView, Path, Path, str], str | None]
-"""Registers the exported model: (study, model file, reload reference, alias) -> the registry's entry, or None."""
+Register = Callable[[BareWorker, StudyView, Path, Path, str], str | None]
+"""Registers a model: (worker, study, model file, reload reference, alias) -> the registry's entry, or None."""
 
 
 def export_winner(config: Config, record: Record, executor: LocalExecutor, register: Register) -> None:
@@ -46,40 +49,82 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
         return
     folder = record.path.parent / FOLDER
     folder.mkdir()
-    files = {"best.yaml": write_settings(folder, config, trial.candidate, run.recipe, view.started.study)}
-    model_path = files["model.keras"] = folder / "model.keras"
-    shutil.copyfile(run.model_path, model_path)
+    files = _Files(folder)
+    write_settings(folder, config, trial.candidate, run.recipe, view.started.study)
+    _link(Path(run.model_path), files.model)
     baseline_run = None if trial.is_baseline else _on_seed(view.trials[BASELINE_TRIAL], run.seed)
+    alias, reason = alias_for(view)
     try:
-        evaluation = executor.evaluate(EvaluateArgs(str(model_path), baseline_run.model_path if baseline_run else None))
-        saved_model, reference = folder / "saved_model", folder / _REFERENCE
-        executor.export(ExportArgs(str(model_path), str(saved_model), str(reference)))
-        files["saved_model"] = saved_model
-        other = "float32" if not trial.candidate.policy.is_float32 else "mixed_bfloat16"
-        paths = {"model.keras": model_path, "saved_model": saved_model}
-        differences = executor.reload(
-            {name: ReloadArgs(str(path), str(reference), other) for name, path in paths.items()}
+        evaluation = executor.evaluate(
+            EvaluateArgs(str(files.model), baseline_run.model_path if baseline_run else None)
         )
+        executor.export(ExportArgs(str(files.model), str(files.saved_model), str(files.reference)))
+        with executor.aside() as worker:
+            differences = _reload(worker, files, trial.candidate.policy)
+            registered = register(worker, view, files.model, files.reference, alias)
     except TrialFault as fault:
         record.append(Note("export", f"the export is not complete: {fault.kind}: {fault.message}", "warning"))
         return
     _note_differences(record, differences)
-    alias, reason = alias_for(view)
-    files["evidence.json"] = _write_evidence(folder, view, trial, evaluation, differences, alias)
+    _write_evidence(files, view, trial, evaluation, differences, alias)
     record.append(
         Exported(
             trial=trial.number,
             folder=str(folder),
-            files={name: str(path) for name, path in files.items()},
+            files=files.exported(),
             test_metric=evaluation.metric,
             baseline_test_metric=evaluation.baseline_metric,
             test_delta=_test_delta(evaluation),
             reload_difference=differences,
             alias=alias,
             alias_reason=reason,
-            registered=register(view, model_path, reference, alias),
+            registered=registered,
         )
     )
+    # The exported model has a link of its own; the others served the paired evaluation and are large.
+    shutil.rmtree(record.path.parent / MODELS, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    folder: Path
+
+    @property
+    def model(self) -> Path:
+        return self.folder / "model.keras"
+
+    @property
+    def saved_model(self) -> Path:
+        return self.folder / "saved_model"
+
+    @property
+    def reference(self) -> Path:
+        return self.folder / "reload_check.npz"
+
+    @property
+    def evidence(self) -> Path:
+        return self.folder / "evidence.json"
+
+    def exported(self) -> dict[str, str]:
+        paths = (self.folder / SETTINGS, self.model, self.saved_model, self.evidence)
+        return {path.name: str(path) for path in paths}
+
+
+def _link(source: Path, target: Path) -> None:
+    """A second name for a large file; a copy where the file system has no links."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _reload(worker: BareWorker, files: _Files, policy: Policy) -> dict[str, float]:
+    """Both forms of the model under another global policy than they were trained under."""
+    other = "mixed_bfloat16" if policy.is_float32 else "float32"
+    return {
+        path.name: worker.reload(ReloadArgs(str(path), str(files.reference), other))
+        for path in (files.model, files.saved_model)
+    }
 
 
 def kept_run(trial: TrialView) -> TrainingRun | None:
@@ -110,18 +155,17 @@ def _note_differences(record: Record, differences: dict[str, float]) -> None:
 
 
 def _write_evidence(
-    folder: Path,
+    files: _Files,
     view: StudyView,
     trial: TrialView,
     evaluation: Evaluation,
     differences: dict[str, float],
     alias: str,
-) -> Path:
+) -> None:
     """Everything that a later machine needs to compare with, beside the model."""
     assert view.started is not None
     assert view.worker is not None
     assert view.decided is not None
-    path = folder / "evidence.json"
     content = {
         "study": view.started.study,
         "trial": trial.number,
@@ -139,5 +183,5 @@ def _write_evidence(
         "versions": view.started.versions | view.worker.facts.versions,
         "notes": [codec.plain(note) for note in view.notes],
     }
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    return path
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    files.evidence.write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ from autotune.errors import UserError
 
 
 class RunFolder:
-    """Removes the folder on a `UserError`, unless `keep` was called. A context manager.
+    """Removes the folder on a `UserError` or Ctrl-C, unless `keep` was called. A context manager.
 
     Args:
         path: the folder, just made for this run alone.
@@ -32,7 +32,7 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._kept or not isinstance(error, UserError):
+        if self._kept or not isinstance(error, (UserError, KeyboardInterrupt)):
             return
         shutil.rmtree(self.path, ignore_errors=True)
         folder = self.path.parent

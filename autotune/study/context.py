@@ -26,6 +26,10 @@ from autotune.worker.executor import Executor
 CONFIRM_SEED_OFFSET = 1000
 
 
+MODELS = "models"
+"""Folder of a run in which trained models are kept until the export."""
+
+
 def model_name(trial: int, seed: int) -> str:
     """File name of a kept model, in the run's `models` folder."""
     return f"trial{trial}-seed{seed}.keras"
@@ -77,6 +81,10 @@ class StudyContext:
         """How a candidate is trained in this study."""
         return recipe_for(self.config.train, candidate, self.fidelity)
 
+    def told(self, delta: float) -> str:
+        """An accuracy difference for a reader, with its sign and unit."""
+        return f"{delta * 100:+.2f} pp" if self.config.constraint.metric == "accuracy" else f"{delta:+.4g}"
+
     def note(self, topic: str, text: str, level: str = "info") -> None:
         """Record something that a reader of the figures must know."""
         self.record.append(Note(topic, text, level))
@@ -112,7 +120,7 @@ class StudyContext:
         self.record.append(TrialStarted(trial, stage, candidate, seed))
         began = self.clock()
         with self.faults(trial, candidate, stage, seed) as fault:
-            keep_path = self.record.path.parent / "models" / keep if keep else None
+            keep_path = self.record.path.parent / MODELS / keep if keep else None
             run = self.executor.train(candidate, seed, self.recipe(candidate), keep_path)
             if (failure := health.training_failure(run, self.config.constraint.max_skipped_share)) is not None:
                 raise TrialFault(failure.kind, failure.message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autotune.hardware.policies import policy_choices
 from autotune.hardware.roofline import Work, WorkKind, predict_step_time_ms
 from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided
 from autotune.record.view import TrialView
@@ -49,8 +50,21 @@ def _confirmed(context: StudyContext) -> int:
 
 
 def _decide(context: StudyContext, winner: int, interrupted: str | None) -> None:
+    _note_target(context, winner)
     reason = _why_winner(context, winner) if winner != BASELINE_TRIAL else _why_none(context, interrupted)
     context.record.append(StudyDecided(winner, reason, interrupted, context.budget.elapsed_s))
+
+
+def _note_target(context: StudyContext, winner: int) -> None:
+    """Say so when the winner's policy is one that the absent target would not be offered."""
+    started = context.view.started
+    if winner == BASELINE_TRIAL or started is None or started.on_target:
+        return
+    policy = context.view.trials[winner].candidate.policy.name
+    for choice in policy_choices(context.target):
+        if choice.policy == policy and not choice.offered:
+            text = f"{policy} won on this device, but would not be offered on {context.target.title}: {choice.reason}"
+            context.note("off_target", text, "warning")
 
 
 def _why_winner(context: StudyContext, winner: int) -> str:

@@ -92,15 +92,16 @@ def _passes(context: StudyContext, trial: TrialView) -> bool:
         left = seeds - len(deltas)
         if left and (-constraint.margin / 2 * seeds - sum(deltas)) / left > constraint.margin:
             reason = (
-                f"stopped after {len(deltas)} of {seeds} seeds: {deltas[-1]:+.4f}, the rest would have to beat float32"
-                " by more than the margin"
+                f"stopped after {len(deltas)} of {seeds} seeds at {context.told(deltas[-1])}: the rest would have to"
+                " beat float32 by more than the margin"
             )
             context.record.append(TrialJudged(trial.number, TrialState.REJECTED, reason))
             return False
     seen = accuracy.judge(deltas, used, constraint.margin)
     ok = accuracy.gate(deltas, constraint.margin)
     state = TrialState.PASSED if ok else TrialState.REJECTED
-    reason = f"mean difference {seen.delta.estimate:+.4f} on {len(deltas)} seeds, gate at {-constraint.margin / 2:+.4f}"
+    mean, needed = context.told(seen.delta.estimate), context.told(-constraint.margin / 2)
+    reason = f"mean {mean} on {len(deltas)} seeds, gate at {needed}"
     context.record.append(TrialJudged(trial.number, state, reason, seen))
     return ok
 

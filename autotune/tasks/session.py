@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from autotune.config.compose import to_yaml_dict
 from autotune.config.hardware import DeviceKind
@@ -24,6 +25,7 @@ from autotune.hardware.device import Device, Target, detect, resolve_target
 from autotune.record.events import FORMAT, Note, StudyStarted, WorkerReady
 from autotune.record.folder import RunFolder
 from autotune.record.record import FILE_NAME, Record, Sink
+from autotune.tracking.uri import masked
 from autotune.trial import DatasetFacts, WorkerFacts
 from autotune.worker.executor import LocalExecutor
 
@@ -119,13 +121,13 @@ def open_record(session: Session, sinks: Sequence[Sink]) -> Record:
             format=FORMAT,
             study=session.study,
             started_unix_s=time.time(),
-            config=to_yaml_dict(session.config),
+            config=_without_secrets(to_yaml_dict(session.config)),
             target={"name": target.name, "title": target.title, "kind": target.kind.value},
             device=session.device.to_json(),
             on_target=session.target.on_target,
             target_note=session.target.reason,
             output_dir=str(session.folder.path),
-            command=shlex.join([Path(sys.executable).name, "-m", "autotune", *sys.argv[1:]]),
+            command=masked(shlex.join([Path(sys.executable).name, "-m", "autotune", *sys.argv[1:]])),
             versions={"python": platform.python_version()}
             | {name: importlib.metadata.version(name) for name in _PACKAGES},
         )
@@ -133,6 +135,12 @@ def open_record(session: Session, sinks: Sequence[Sink]) -> Record:
     record.append(session.ready)
     _note_circumstances(session, record)
     return record
+
+
+def _without_secrets(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration for the record: a tracking address may hold a password."""
+    uri = config["tracking"]["uri"]
+    return config if uri is None else {**config, "tracking": {**config["tracking"], "uri": masked(uri)}}
 
 
 def _note_circumstances(session: Session, record: Record) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from autotune.config.schema import Config
 from autotune.console import console_sink
 from autotune.errors import TrialFault
-from autotune.export.export import export_winner
-from autotune.record.events import BASELINE_TRIAL, StageStarted
+from autotune.export.export import Register, export_winner
+from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
 from autotune.record.record import Record, Sink
 from autotune.record.view import StudyView
 from autotune.report.write import write_report
@@ -23,6 +22,7 @@ from autotune.tracking.evidence import version_tags
 from autotune.tracking.sink import MlflowSink
 from autotune.tracking.warmup import import_in_background
 from autotune.trial import Stage
+from autotune.worker.bare import BareWorker
 from autotune.worker.protocol import RegisterArgs
 
 FASTER, NONE_FASTER, INTERRUPTED = 0, 3, 130
@@ -79,7 +79,7 @@ def _tune(session: Session, record: Record, budget: Budget, mlflow: MlflowSink |
     try:
         run_study(context, session.ready.facts.accelerator)
         record.append(StageStarted(Stage.EXPORT, 1))
-        export_winner(session.config, record, session.executor, _registrar(session, mlflow))
+        export_winner(session.config, record, session.executor, _registrar(session, record, mlflow))
     except KeyboardInterrupt:
         interrupted = True
     _write_views(session, record, mlflow)
@@ -102,10 +102,10 @@ def _write_views(session: Session, record: Record, mlflow: MlflowSink | None) ->
         mlflow.log_artifacts(kept)
 
 
-def _registrar(session: Session, mlflow: MlflowSink | None) -> Callable[[StudyView, Path, Path, str], str | None]:
-    """Registers the exported model with MLflow, in the worker, which has Keras; a failure is noted by the caller."""
+def _registrar(session: Session, record: Record, mlflow: MlflowSink | None) -> Register:
+    """Registers the exported model with MLflow, in a worker, which has Keras; a failure is noted and no more."""
 
-    def register(view: StudyView, model_path: Path, reference: Path, alias: str) -> str | None:
+    def register(worker: BareWorker, view: StudyView, model_path: Path, reference: Path, alias: str) -> str | None:
         if mlflow is None or not session.config.tracking.log_model:
             return None
         run_id = mlflow.run_id()
@@ -122,8 +122,9 @@ def _registrar(session: Session, mlflow: MlflowSink | None) -> Callable[[StudyVi
             reference_path=str(reference),
         )
         try:
-            entry = session.executor.register(args)
-        except TrialFault:
+            entry = worker.register(args)
+        except TrialFault as fault:
+            record.append(Note("registry", f"the model was not registered: {fault.message}", "warning"))
             return None
         return f"{entry['name']} version {entry['version']} (alias {entry['alias']})"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -11,14 +12,13 @@ from autotune import codec
 from autotune.config.schema import Config
 from autotune.errors import TrialFault
 from autotune.trial import Candidate, DatasetFacts, FailureKind, Probe, Recipe, Stage, TrainingRun, WorkerFacts
+from autotune.worker.bare import BareWorker
 from autotune.worker.process import WorkerProcess
 from autotune.worker.protocol import (
     EvaluateArgs,
     Evaluation,
     ExportArgs,
     ProbeArgs,
-    RegisterArgs,
-    ReloadArgs,
     TrainArgs,
 )
 
@@ -136,21 +136,16 @@ class LocalExecutor:
         """Write the SavedModel and the reload check's reference."""
         self._ask("export", args, type(None), None)
 
-    def reload(self, checks: Mapping[str, ReloadArgs]) -> dict[str, float]:
-        """Predictions of exported models against the reference, in a fresh process that has neither data nor policy."""
+    @contextmanager
+    def aside(self) -> Iterator[BareWorker]:
+        """A fresh process that has neither data nor policy; the study's own worker is ended first, so there is one."""
+        self.close()
         process = self._spawn()
         try:
             process.ask("start", {}, _START_TIMEOUT_S)
-            return {
-                name: float(process.ask("reload", {"args": codec.plain(args)}, self._config.search.trial_timeout_s))
-                for name, args in checks.items()
-            }
+            yield BareWorker(process, self._config.search.trial_timeout_s)
         finally:
             process.close()
-
-    def register(self, args: RegisterArgs) -> dict[str, Any]:
-        """Log and register the exported model with MLflow."""
-        return self._ask("register", args, dict[str, Any], self._config.search.trial_timeout_s)
 
     def replace(self) -> None:
         """End the worker; the next request starts a fresh one."""
