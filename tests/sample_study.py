@@ -29,6 +29,7 @@ from autotune.trial import (
     LayerEffect,
     LeftOut,
     Policy,
+    Predicted,
     Probe,
     Recipe,
     SpaceSummary,
@@ -151,7 +152,7 @@ def _opening(on_target: bool, stand_in: bool, output_dir: str) -> Iterator[ev.Ev
         120,
         left_out,
     )
-    predicted = {} if on_target else {str(CANDIDATES[n]): ms * 2.4 for n, ms in STEP_MS.items()}
+    predicted = () if on_target else tuple(Predicted(CANDIDATES[n], ms * 2.4) for n, ms in STEP_MS.items())
     yield ev.SpacePlanned(space, CANDIDATES[0], predicted, "" if on_target else "roofline from published peaks")
     yield ev.FidelityPlanned(
         _recipe(CANDIDATES[0]),

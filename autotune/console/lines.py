@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from autotune.record import events as ev
 from autotune.record.view import StudyView
-from autotune.report import phrases
+from autotune.report import figures, phrases
 from autotune.report.measure import UNKNOWN, Measure
 from autotune.trial import Candidate
 
@@ -47,10 +47,14 @@ def _note(event: ev.Note, _view: StudyView) -> list[Line]:
     return [("WARNING" if event.level == "warning" else "note", "", event.text)]
 
 
-def _space(event: ev.SpacePlanned, _view: StudyView) -> list[Line]:
+def _space(event: ev.SpacePlanned, view: StudyView) -> list[Line]:
     space = event.space
     text = f"{space.size} candidates: {', '.join(space.policies)}; batch {', '.join(map(str, space.batch_sizes))}"
-    return [("space", "", text), *(("left out", "", f"{left.what}: {left.reason}") for left in space.left_out)]
+    lines = [("space", "", text), *(("left out", "", f"{left.what}: {left.reason}") for left in space.left_out)]
+    for candidate, step_ms, ratio in figures.predicted_ranking(view, most=3):
+        figure = f"{candidate}: {step_ms:.2f} ms/step, {ratio:.2f}x on the target"
+        lines.append(("predicted", "", f"{figure}: PREDICTED by a roofline, not measured"))
+    return lines
 
 
 def _fidelity(event: ev.FidelityPlanned, _view: StudyView) -> list[Line]:

@@ -16,6 +16,7 @@ from autotune.trial import (
     DatasetFacts,
     Failure,
     Interval,
+    Predicted,
     Probe,
     Recipe,
     SpaceSummary,
@@ -85,11 +86,16 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class SpacePlanned:
-    """What will be searched and what was left out; predictions are keyed by `str(candidate)`, target step time [ms]."""
+    """What will be searched and what was left out.
+
+    Attributes:
+        predicted: what the target's peaks let expect, of this space and of the policies that the target itself offers.
+        prediction_note: its assumptions, or why there is none.
+    """
 
     space: SpaceSummary
     baseline: Candidate
-    predicted_step_ms: dict[str, float]
+    predicted: tuple[Predicted, ...]
     prediction_note: str
 
 

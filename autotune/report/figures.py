@@ -111,7 +111,9 @@ def verdict(trial: TrialView) -> str:
 
 def predicted_step_ms(view: StudyView, candidate: Candidate) -> float | None:
     """What the target's peaks predict [ms]; nothing here was measured on it."""
-    return view.space.predicted_step_ms.get(str(candidate)) if view.space is not None else None
+    if view.space is None:
+        return None
+    return next((found.step_time_ms for found in view.space.predicted if found.candidate == candidate), None)
 
 
 def predicted_speedup(view: StudyView, candidate: Candidate) -> float | None:
@@ -123,3 +125,15 @@ def predicted_speedup(view: StudyView, candidate: Candidate) -> float | None:
     if not own or not base:
         return None
     return (candidate.batch_size / own) / (view.space.baseline.batch_size / base)
+
+
+def predicted_ranking(view: StudyView, most: int = 5) -> list[tuple[Candidate, float, float]]:
+    """The target's own ranking: candidate, predicted step time [ms], predicted speedup; fastest first."""
+    if view.space is None:
+        return []
+    found = [
+        (one.candidate, one.step_time_ms, ratio)
+        for one in view.space.predicted
+        if (ratio := predicted_speedup(view, one.candidate)) is not None
+    ]
+    return sorted(found, key=lambda entry: -entry[2])[:most]

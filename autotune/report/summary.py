@@ -24,15 +24,27 @@ def summary_markdown(view: StudyView) -> str:
     lines += ["", f"Exit status {result.exit_meaning}.", "", "## Trials", "", *_trials(view), "", _reading(view)]
     if failed := [trial for _, trial in sorted(view.trials.items()) if trial.failure is not None]:
         lines += ["", "## Failures", "", *(f"- trial {t.number}: {_text(str(t.failure))}" for t in failed)]
+    lines += _predictions(view)
     if view.space is not None and view.space.space.left_out:
         lines += ["", "## Left out of the search", ""]
         lines += [f"- {_text(left.what)}: {_text(left.reason)}" for left in view.space.space.left_out]
     return "\n".join(lines) + "\n"
 
 
+def _predictions(view: StudyView) -> list[str]:
+    """The target's own ranking, where its peaks are known."""
+    ranking = figures.predicted_ranking(view)
+    if not ranking or view.space is None or view.started is None:
+        return []
+    target = _text(phrases.place(view.started.target))
+    rows = [f"- {_text(str(candidate))}: {step_ms:.2f} ms/step, {ratio:.2f}x" for candidate, step_ms, ratio in ranking]
+    note = f"PREDICTED, not measured: {_text(phrases.one_line(view.space.prediction_note))}."
+    return ["", f"## Predicted for {target}", "", note, "", *rows]
+
+
 def _trials(view: StudyView) -> list[str]:
     measure = Measure.of(view)
-    predicted = view.space is not None and bool(view.space.predicted_step_ms)
+    predicted = view.space is not None and bool(view.space.predicted)
     header = [
         *("trial", "state", "policy", "batch", "XLA", "widths", "steps per execution", "ms/step", "examples/s"),
         *("speedup", "speed from", measure.name, "difference", "verdict"),

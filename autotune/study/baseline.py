@@ -92,16 +92,17 @@ def train_baseline(context: StudyContext) -> None:
     spread = accuracy.spread(metrics) or 0.0
     # Two unpaired runs differ by sqrt(2) times the spread of one: the paired spread of a like candidate is below it.
     worst = resolvable_margins(config, {"": 2**0.5 * spread})[""]
+    mean, margin = sum(metrics) / len(metrics), config.constraint.margin
     context.note(
         "noise",
-        f"baseline {config.constraint.metric} {sum(metrics) / len(metrics):.4f}, spread {spread:.4f} over"
-        f" {len(metrics)} seeds (standard deviation); the first look can resolve a margin of {worst:.4f} or less",
+        f"baseline {config.constraint.metric} {mean:.4f} over {len(metrics)} seeds, standard deviation"
+        f" {context.size(spread)}; the first look can resolve a margin of {context.size(worst)} or less",
     )
-    if worst > config.constraint.margin:
+    if worst > margin:
         context.note(
             "noise",
-            f"constraint.margin={config.constraint.margin:g} may be below what {len(metrics)} seeds resolve at this"
-            " recipe: verdicts may stay INCONCLUSIVE (more seeds, a longer training or a larger margin help)",
+            f"constraint.margin={margin:g} ({context.size(margin)}) may be below what {len(metrics)} seeds resolve at"
+            " this recipe: verdicts may stay INCONCLUSIVE (more seeds, a longer training or a larger margin help)",
             "warning",
         )
     context.record.append(TrialJudged(BASELINE_TRIAL, TrialState.PASSED, "the baseline"))

@@ -11,7 +11,8 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autotune.decide import accuracy, timing
+from autotune.decide import accuracy, health, timing
+from autotune.errors import TrialFault
 from autotune.record.events import BASELINE_TRIAL, FinalistConfirmed, Probed
 from autotune.study.context import CONFIRM_SEED_OFFSET, StudyContext, model_name
 from autotune.study.screen import compare
@@ -79,6 +80,8 @@ def _fresh_processes(context: StudyContext, number: int, candidate: Candidate, e
     """Each process times the pair and trains both on one new seed; seeds beyond the processes go to the last."""
     processes = context.config.search.timing.processes
     for index in range(max(processes, seeds)):
+        if not _affordable(context, number, starts=index < processes):
+            return
         if index < processes:
             context.executor.replace()
             if not _time(context, number, candidate, evidence):
@@ -87,11 +90,26 @@ def _fresh_processes(context: StudyContext, number: int, candidate: Candidate, e
             return
 
 
+def _affordable(context: StudyContext, number: int, *, starts: bool) -> bool:
+    """Whether the budget has room for one more pair of trainings, and a fresh process if it `starts` one."""
+    assert context.plan is not None
+    speedup = context.view.trials[number].speedup
+    cost_s = context.baseline_seconds() + context.training_seconds(speedup.estimate if speedup else 1.0)
+    cost_s += context.plan.process_s if starts else 0.0
+    if context.budget.allows(cost_s, context.plan.reserve_s("export")):
+        return True
+    text = f"the budget ended while trial {number} was confirmed: what it would still have had to show is missing"
+    context.note("budget", text, "warning")
+    return False
+
+
 def _time(context: StudyContext, number: int, candidate: Candidate, evidence: _Evidence) -> bool:
     began = context.clock()
     with context.faults(number, candidate, Stage.CONFIRM) as fault:
         reference = (context.baseline, context.recipe(context.baseline))
         probe = context.executor.probe(candidate, context.recipe(candidate), reference, Stage.CONFIRM)
+        if (failure := health.probe_failure(probe)) is not None:
+            raise TrialFault(failure.kind, failure.message)
     if fault:
         evidence.failure = fault[0]
         return False
@@ -126,13 +144,8 @@ def _train_pair(context: StudyContext, number: int, candidate: Candidate, eviden
 
 def _more_seeds(context: StudyContext, number: int, candidate: Candidate, evidence: _Evidence, look: int) -> bool:
     """Up to the next look; False when the budget or a failure ends it."""
-    assert context.plan is not None
     for index in range(len(evidence.deltas), look):
-        cost_s = context.baseline_seconds() + context.training_seconds(evidence.estimates[0].estimate)
-        if not context.budget.allows(cost_s, context.plan.reserve_s("export")):
-            context.note(
-                "budget", "no time for a further look at the accuracy: its verdict stays INCONCLUSIVE", "warning"
-            )
+        if not _affordable(context, number, starts=False):
             return False
         if not _train_pair(context, number, candidate, evidence, index):
             return False
@@ -140,8 +153,8 @@ def _more_seeds(context: StudyContext, number: int, candidate: Candidate, eviden
 
 
 def _judge(context: StudyContext, evidence: _Evidence, level: float) -> Accuracy | None:
-    if evidence.failure is not None or len(evidence.deltas) < 2:
-        return None
+    if evidence.failure is not None or len(evidence.deltas) < context.config.constraint.seeds:
+        return None  # fewer seeds than the first look, which was fixed beforehand
     assert context.data is not None
     constraint = context.config.constraint
     resolution = 1 / context.data.validation if constraint.metric == "accuracy" else 0.0

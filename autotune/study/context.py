@@ -83,7 +83,11 @@ class StudyContext:
 
     def told(self, delta: float) -> str:
         """An accuracy difference for a reader, with its sign and unit."""
-        return f"{delta * 100:+.2f} pp" if self.config.constraint.metric == "accuracy" else f"{delta:+.4g}"
+        return f"{'-' if delta < 0 else '+'}{self.size(abs(delta))}"
+
+    def size(self, difference: float) -> str:
+        """The size of an accuracy difference for a reader, with its unit."""
+        return f"{difference * 100:.2f} pp" if self.config.constraint.metric == "accuracy" else f"{difference:.4g}"
 
     def note(self, topic: str, text: str, level: str = "info") -> None:
         """Record something that a reader of the figures must know."""

@@ -16,6 +16,9 @@ _CONFIRM_TIMING_S = 8.0
 _EXPORT_S = 15.0
 _TRAINING_OVERHEAD_S = 1.0
 
+# A shared machine is slower tomorrow than when it was probed; a plan without slack would skip its last stage then.
+_SAFETY = 0.85
+
 # Share of the budget that screening may take at most.
 _SCREEN_SHARE = 0.25
 
@@ -41,6 +44,7 @@ class Plan:
 
     Attributes:
         fits: whether the shares are within the budget.
+        process_s: what a fresh process with its timing takes in the confirm stage [s].
     """
 
     fidelity: Fidelity
@@ -48,6 +52,7 @@ class Plan:
     shares_s: dict[str, float]
     reasons: tuple[str, ...]
     fits: bool
+    process_s: float
 
     def reserve_s(self, *stages: str) -> float:
         """What the named stages are meant to take [s]."""
@@ -75,7 +80,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     baseline_runs = seeds + confirm_seeds
     candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + confirm_seeds)
     left_s = remaining_s - sum(fixed.values())
-    affordable_s = left_s / (baseline_runs + candidate_runs)
+    affordable_s = _SAFETY * left_s / (baseline_runs + candidate_runs)
     fidelity, reasons = _fidelity(config, data, per_example_s, affordable_s)
     train_s = training_s(fidelity, per_example_s, data.validation)
     shares = {
@@ -85,7 +90,8 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
         "confirm": fixed["timing"] + (1 + _CANDIDATE_SHARE) * confirm_seeds * train_s,
         "export": fixed["export"],
     }
-    return Plan(fidelity, train_s, shares, tuple(reasons), sum(shares.values()) <= remaining_s * 1.05)
+    fits = sum(shares.values()) <= remaining_s
+    return Plan(fidelity, train_s, shares, tuple(reasons), fits, start_s + _CONFIRM_TIMING_S)
 
 
 def training_s(fidelity: Fidelity, per_example_s: float, validation: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autotune.hardware.policies import policy_choices
+from autotune.hardware.policies import offered, policy_choices
 from autotune.hardware.roofline import Work, WorkKind, predict_step_time_ms
 from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided
 from autotune.record.view import TrialView
@@ -12,7 +12,7 @@ from autotune.study.confirm import confirm
 from autotune.study.context import StudyContext
 from autotune.study.screen import screen
 from autotune.study.verify import verify
-from autotune.trial import AccuracyVerdict, Candidate, Confirmation, Effect, TrialState
+from autotune.trial import AccuracyVerdict, Candidate, Confirmation, Effect, Policy, Predicted, TrialState, Xla
 
 
 def plan_study(context: StudyContext, accelerator: str) -> Space:
@@ -112,26 +112,31 @@ def _why_no_finalist(candidates: list[TrialView]) -> str:
     return f"of {len(candidates)} candidates none is both faster and as accurate: {told}"
 
 
-def _predictions(context: StudyContext, space: Space) -> tuple[dict[str, float], str]:
-    """The target's own step times by roofline [ms]; empty where its peak rates are not known."""
+def _predictions(context: StudyContext, space: Space) -> tuple[tuple[Predicted, ...], str]:
+    """The target's own step times by roofline, over this space and over the policies that the target itself offers."""
     assert context.baseline_probe is not None
     works = works_of(context.baseline_probe.effect)
     slots = optimizer_slots(context.config)
-    predicted, note = {}, f"no prediction: peak rates of {context.target.title} are not known"
-    for candidate in [context.baseline, *space.candidates()]:
-        prediction = _predict(context, candidate, works, slots)
-        if prediction is not None:
-            predicted[str(candidate)], note = prediction
-    return predicted, note
+    predicted, note = [], f"peak rates of {context.target.title} are not known"
+    for candidate in dict.fromkeys([context.baseline, *space.candidates(), *_target_candidates(context, space)]):
+        found = predict_step_time_ms(
+            context.target, works, candidate.policy.name, candidate.batch_size, optimizer_slots=slots
+        )
+        if found is not None:
+            predicted.append(Predicted(candidate, found.step_time_ms))
+            note = "a plain roofline; " + "; ".join(found.assumptions)
+    return tuple(predicted), note
 
 
-def _predict(context: StudyContext, candidate: Candidate, works: list[Work], slots: int) -> tuple[float, str] | None:
-    found = predict_step_time_ms(
-        context.target, works, candidate.policy.name, candidate.batch_size, optimizer_slots=slots
-    )
-    if found is None:
-        return None
-    return found.step_time_ms, "predicted by a plain roofline, nothing measured: " + "; ".join(found.assumptions)
+def _target_candidates(context: StudyContext, space: Space) -> list[Candidate]:
+    """What the target would be offered but this device is not: its own policies at the user's widths."""
+    if context.target.name == context.device.profile.name:
+        return []
+    return [
+        Candidate(Policy(name), batch, Xla.OFF, context.baseline.widths, 1)
+        for name in offered(policy_choices(context.target))
+        for batch in space.batch_sizes
+    ]
 
 
 def works_of(effect: Effect) -> list[Work]:

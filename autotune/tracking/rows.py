@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from autotune.record.view import StudyView, TrialView
+from autotune.report.figures import predicted_step_ms
 from autotune.tracking.names import name, spelt, widths
 from autotune.trial import (
     Accuracy,
@@ -56,7 +57,7 @@ def trial_row(trial: TrialView, view: StudyView, metric: str) -> Row:
     params = candidate_params(trial.candidate) | (_recipe_params(run) if run else {})
     metrics = _probe_metrics(trial.probe) | interval_metrics("speedup", trial.speedup)
     if view.space:  # for a target that is absent
-        metrics["predicted_target_step_time_ms"] = view.space.predicted_step_ms.get(str(trial.candidate))
+        metrics["predicted_target_step_time_ms"] = predicted_step_ms(view, trial.candidate)
     metrics |= _training_metrics(trial, metric) | confirmed_metrics(trial.confirmation, metric)
     effect = run.effect if run else trial.probe.effect if trial.probe else None
     tags = study_tags(view) | _state_tags(trial) | (_effect_tags(effect) if effect else {})

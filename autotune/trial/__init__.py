@@ -6,7 +6,7 @@ record and comes back unchanged. Times are in the unit that the name says.
 
 from __future__ import annotations
 
-from autotune.trial.candidate import Candidate, LeftOut, Policy, SpaceSummary, Xla
+from autotune.trial.candidate import Candidate, LeftOut, Policy, Predicted, SpaceSummary, Xla
 from autotune.trial.judged import Accuracy, AccuracyVerdict, Confirmation, Interval, TimingVerdict
 from autotune.trial.measured import (
     DatasetFacts,
@@ -34,6 +34,7 @@ __all__ = [
     "LayerEffect",
     "LeftOut",
     "Policy",
+    "Predicted",
     "Probe",
     "Recipe",
     "SpaceSummary",

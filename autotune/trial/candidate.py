@@ -79,3 +79,16 @@ class SpaceSummary:
     widths: tuple[tuple[int, ...], ...]
     size: int
     left_out: tuple[LeftOut, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What a profile's published peaks let expect of a candidate [ms per step]; nothing was measured."""
+
+    candidate: Candidate
+    step_time_ms: float
+
+    @property
+    def examples_per_s(self) -> float:
+        """Expected throughput [examples/s]."""
+        return self.candidate.batch_size / self.step_time_ms * 1e3

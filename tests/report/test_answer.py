@@ -54,9 +54,7 @@ def test_on_its_target_nothing_is_predicted():
 
 
 def test_a_candidate_without_a_prediction_gets_none():
-    events = [
-        replace(e, predicted_step_ms={}) if isinstance(e, SpacePlanned) else e for e in sample_events(on_target=False)
-    ]
+    events = [replace(e, predicted=()) if isinstance(e, SpacePlanned) else e for e in sample_events(on_target=False)]
     assert "predicted" not in rows(StudyView.of(events))
 
 
