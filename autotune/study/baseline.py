@@ -27,11 +27,6 @@ def probe_baseline(context: StudyContext, accelerator: str) -> None:
     data = context.data
     assert data is not None
     candidate = baseline_candidate(context.config, accelerator)
-    if candidate.batch_size > data.train:
-        raise UserError(
-            f"train.batch_size must not exceed the training part, but got {candidate.batch_size} for {data.train}"
-            f" examples of {data.name}; choose a smaller batch"
-        )
     context.record.append(TrialStarted(BASELINE_TRIAL, Stage.BASELINE, candidate))
     began = context.clock()
     first_recipe = recipe_for(context.config.train, candidate, Fidelity(data.train, 1))

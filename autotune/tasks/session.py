@@ -19,8 +19,8 @@ from typing import Any
 from autotune.config.compose import to_yaml_dict
 from autotune.config.hardware import DeviceKind
 from autotune.config.output import claim_output_dir
-from autotune.config.schema import Config
-from autotune.errors import TrialFault, UserError
+from autotune.config.schema import Config, Task
+from autotune.errors import ConfigError, TrialFault, UserError
 from autotune.hardware.device import Device, Target, detect, resolve_target
 from autotune.record.events import FORMAT, Note, StudyStarted, WorkerReady
 from autotune.record.folder import RunFolder
@@ -89,6 +89,7 @@ def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Sessi
     try:
         try:
             began = time.monotonic()
+            check_against_data(config, executor.load_data())
             executor.start()
             start_s = time.monotonic() - began
         except TrialFault as fault:
@@ -98,6 +99,23 @@ def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Sessi
         yield Session(config, device, resolve_target(config.hw, device), folder, executor, facts[0], start_s)
     finally:
         executor.close()
+
+
+def check_against_data(config: Config, data: DatasetFacts) -> None:
+    """What can be refused once the sizes of the parts are known, before the framework is imported.
+
+    Raises:
+        ConfigError: a batch or a number of examples that the training part does not hold.
+    """
+    asked = {"train.batch_size": config.train.batch_size, "train.examples": config.train.examples}
+    if config.task is Task.train:
+        asked["candidate.batch_size"] = config.candidate.batch_size
+    for key, value in asked.items():
+        if value is not None and value > data.train:
+            raise ConfigError(
+                f"{key} must not exceed the training part, but got {value:,} for {data.train:,} examples of"
+                f" {data.name}; lower it"
+            )
 
 
 def usable_device(device: Device, facts: WorkerFacts) -> Device:

@@ -27,6 +27,9 @@ T = TypeVar("T")
 # Importing the framework takes 5 to 10 s here and can take a minute from a cold network disk.
 _START_TIMEOUT_S = 300.0
 
+# A training that takes this many times its expected time hangs.
+_SLACK = 20.0
+
 
 class Executor(Protocol):
     """What a study may ask for."""
@@ -76,6 +79,7 @@ class LocalExecutor:
         self._number = 0
         self._resident_at_start_mb = 0.0
         self._data: DatasetFacts | None = None
+        self._step_time_ms: dict[Candidate, float] = {}
 
     def load_data(self) -> DatasetFacts:
         """Start a process and load the data in it, without the framework.
@@ -113,20 +117,20 @@ class LocalExecutor:
             max_s=timing.screen_max_s if ranks_only else timing.max_s,
         )
         probe = self._ask("probe", args, Probe, self._config.search.trial_timeout_s)
+        self._step_time_ms[candidate] = probe.step_time_ms
         return dataclasses.replace(probe, worker=self._number)
 
-    def train(
-        self,
-        candidate: Candidate,
-        seed: int,
-        recipe: Recipe,
-        keep_path: Path | None = None,
-        timeout_s: float | None = None,
-    ) -> TrainingRun:
-        """See `Executor.train`; a time limit [s] where the caller knows one."""
+    def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:
+        """See `Executor.train`. A candidate that was never probed is trained without a time limit."""
         args = TrainArgs(candidate, recipe, seed, None if keep_path is None else str(keep_path))
-        run = self._ask("train", args, TrainingRun, timeout_s)
+        run = self._ask("train", args, TrainingRun, self._training_limit_s(candidate, recipe))
         return dataclasses.replace(run, worker=self._number)
+
+    def _training_limit_s(self, candidate: Candidate, recipe: Recipe) -> float | None:
+        """`search.trial_timeout_s`, or many times what its own step time lets expect, if that is longer."""
+        if (step_ms := self._step_time_ms.get(candidate)) is None:
+            return None
+        return max(self._config.search.trial_timeout_s, _SLACK * recipe.total_steps * step_ms / 1e3)
 
     def evaluate(self, args: EvaluateArgs) -> Evaluation:
         """Metrics on the test part."""
