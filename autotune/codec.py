@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -10,10 +11,25 @@ from cattrs.preconf.json import JsonConverter, make_converter
 
 T = TypeVar("T")
 
+# What may stand for a primitive in JSON; cattrs itself would make "None" of null and 7 of 7.9.
+_ACCEPTED: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float), bool: (bool,)}
+
 
 @lru_cache(maxsize=1)
 def _converter() -> JsonConverter:
-    return make_converter(forbid_extra_keys=True)
+    converter = make_converter(forbid_extra_keys=True)
+    for kind in _ACCEPTED:
+        converter.register_structure_hook(kind, _strict)
+    return converter
+
+
+def _strict(value: Any, kind: Any) -> Any:
+    """A primitive as it is; cattrs comes here for a StrEnum too, which is a str."""
+    if issubclass(kind, enum.Enum):
+        return kind(value)
+    if not isinstance(value, _ACCEPTED[kind]) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError(f"{kind.__name__} expected, but got {value!r}")
+    return kind(value)
 
 
 def plain(value: Any) -> Any:
@@ -25,7 +41,7 @@ def restore(kind: type[T], value: Any) -> T:
     """The dataclass that `plain` was given.
 
     Raises:
-        cattrs.BaseValidationError: the value does not describe one.
+        cattrs.BaseValidationError, TypeError, ValueError: the value does not describe one.
     """
     return _converter().structure(value, kind)
 

@@ -78,7 +78,7 @@ class SearchConfig:
         xla: whether XLA is tried on, off, or both.
         steps_per_execution: optimizer steps per call of the train function.
         align_widths: whether the next aligned widths upwards are tried beside the user's own.
-        max_growth: by how much of its parameters an aligned model may grow, 0.05 = 5 %.
+        max_growth: by how much a width may grow to be aligned, 0.05 = 5 %.
         sampler: tpe or random; a space no larger than `trials` is measured whole.
         seed: of the sampler.
         verify: fastest or all.

@@ -63,7 +63,7 @@ class TrainConfig:
         step_boundaries: for `step`: optimizer steps, at the user's own batch size, after which the rate is multiplied.
         step_factor: for `step`: what it is multiplied by.
         warmup_steps: linear warm-up in optimizer steps at the user's own batch size.
-        scaling: how the learning rate follows the batch (see `autotune.space.learning_rate`).
+        scaling: how the learning rate follows the batch (see `autotune.space.recipe`).
         seed: first seed; the study counts on from it.
         callbacks: a person's own callbacks.
     """
@@ -96,6 +96,11 @@ class TrainConfig:
         positive("train.step_factor", self.step_factor)
         require(self.warmup_steps >= 0, "train.warmup_steps must not be negative", self.warmup_steps)
         require(self.seed >= 0, "train.seed must not be negative", self.seed)
+        require(
+            self.warmup_steps == 0 or self.schedule is Schedule.cosine,
+            "train.warmup_steps needs train.schedule=cosine",
+            self.schedule.value,
+        )
         ordered = sorted(set(self.step_boundaries))
         require(ordered == self.step_boundaries, "train.step_boundaries must increase", self.step_boundaries)
         require(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from autotune.trial import Accuracy, AccuracyVerdict, Interval
 
@@ -71,16 +72,19 @@ def judge(
         margin: how far the mean may lie below zero, above 0.
         level: one-sided level of this look (divide it by the number of finalists that may be confirmed).
         resolution: the metric's step, such as 1 / examples for accuracy. Differences of a coarse metric can agree by
-            rounding alone, so the spread is never taken as less than that of rounding, resolution / sqrt(12).
+            rounding alone, so the spread is never taken as less than that of a difference of two rounded values,
+            resolution / sqrt(6).
 
     Raises:
-        ValueError: fewer than two differences.
+        ValueError: fewer than two differences, or not one seed for each.
     """
     n = len(deltas)
+    if n != len(seeds):
+        raise ValueError(f"each difference has its seed, but got {n} and {len(seeds)}")
     own = spread(deltas)
     if own is None:
         raise ValueError(f"a verdict needs at least 2 paired differences, but got {n}")
-    sd = own if own == 0 and not any(deltas) else max(own, resolution / math.sqrt(12))
+    sd = max(own, resolution / math.sqrt(6))
     mean = sum(deltas) / n
     half = _quantile(level, n) * sd / math.sqrt(n)
     if mean - half > -margin:
@@ -107,6 +111,7 @@ def resolvable_margin(sd: float, seeds: int, *, level: float = LOOK_LEVEL) -> fl
     return _quantile(level, seeds) * sd / math.sqrt(seeds)
 
 
+@lru_cache(maxsize=1024)
 def _quantile(level: float, n: int) -> float:
     from scipy import stats
 
@@ -116,7 +121,7 @@ def _quantile(level: float, n: int) -> float:
 def paired_proportion(n: int, only_candidate: int, only_baseline: int, level: float = 0.95) -> Interval:
     """Difference of two accuracies on the same examples, candidate minus baseline.
 
-    Wald interval with the Agresti-Min adjustment (add half an example to each discordant cell; Agresti and Min,
+    Wald interval with the Agresti-Min adjustment (add half an example to each cell of the table; Agresti and Min,
     Statistics in Medicine 24, 2005), from examples that only one of the two gets right.
 
     Args:
@@ -130,4 +135,5 @@ def paired_proportion(n: int, only_candidate: int, only_baseline: int, level: fl
     total, b, c = n + 2, only_candidate + 0.5, only_baseline + 0.5
     centre = (b - c) / total
     half = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((b + c) - (b - c) ** 2 / total) / total
-    return Interval((only_candidate - only_baseline) / n, centre - half, centre + half, level, n, "paired proportions")
+    low, high = max(-1.0, centre - half), min(1.0, centre + half)
+    return Interval((only_candidate - only_baseline) / n, low, high, level, n, "paired proportions")

@@ -16,13 +16,16 @@ def departure(candidate: Candidate, effect: Effect) -> Failure | None:
         cause = " (TensorFlow's determinism switch turns it off)" if effect.deterministic else ""
         state = "on" if effect.xla else "off"
         return Failure(FailureKind.UNSUPPORTED, f"XLA was asked to be {candidate.xla.value} but is {state}{cause}")
-    if not candidate.policy.is_float32 and effect.share_16bit == 0:
+    computing = {layer.compute_dtype for layer in effect.layers if layer.parameters}
+    asked = candidate.policy.compute_dtype
+    if computing and asked not in computing:
         return Failure(
             FailureKind.UNSUPPORTED,
-            f"no layer computes in {candidate.policy.compute_dtype}: each sets a dtype of its own, so this is float32",
+            f"no layer computes in {asked}: those with weights set a dtype of their own ({', '.join(sorted(computing))})",
         )
-    if candidate.policy.is_float32 and effect.share_16bit > 0:
-        return Failure(FailureKind.INVALID, "float32 was asked for, but some layers set a 16-bit dtype of their own")
+    if other := computing - {asked, "float32"}:
+        found = ", ".join(sorted(other))
+        return Failure(FailureKind.INVALID, f"{asked} was asked for, but some layers compute in {found}")
     return None
 
 
@@ -52,10 +55,10 @@ def training_failure(run: TrainingRun, max_skipped_share: float) -> Failure | No
             f"the loss scaler skipped {run.skipped_steps} of {steps} steps, above constraint.max_skipped_share"
             f" ({max_skipped_share:g})",
         )
-    if run.iterations + run.skipped_steps != steps:
-        return Failure(FailureKind.INVALID, f"{run.iterations} optimizer steps were applied instead of {steps}")
     if not run.loss_finite:
         return Failure(FailureKind.NAN, "the training loss was not finite")
     if run.metric is None:
         return Failure(FailureKind.NAN, "the metric on the validation part was not finite")
+    if run.iterations + run.skipped_steps != steps:
+        return Failure(FailureKind.INVALID, f"{run.iterations} optimizer steps were applied instead of {steps}")
     return None

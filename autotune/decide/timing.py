@@ -10,7 +10,7 @@ from autotune.trial import Interval, TimingVerdict
 
 LEVEL = 0.95
 
-# Fewer pairs than this have no two-sided 95 % signed-rank interval at all (2 / 2**5 > 0.05).
+# Fewer pairs than this have no two-sided 95 % signed-rank interval at all: its widest covers 1 - 2 / 2**n.
 _FEWEST_PAIRS = 6
 
 
@@ -49,11 +49,11 @@ def speedup(ratios: Sequence[float], level: float = LEVEL) -> Interval:
         level: two-sided confidence.
 
     Raises:
-        ValueError: fewer than six pairs, for which a 95 % interval does not exist.
+        ValueError: so few pairs that an interval of this level does not exist (six for 95 %, eight for 99 %).
     """
     n = len(ratios)
-    if n < _FEWEST_PAIRS:
-        raise ValueError(f"an interval needs at least {_FEWEST_PAIRS} pairs, but got {n}")
+    if 2 / 2**n > 1 - level + 1e-12:
+        raise ValueError(f"{n} pairs are too few for a {level:.0%} interval, which needs 2 / 2**n <= {1 - level:.3g}")
     walsh = sorted((ratios[i] + ratios[j]) / 2 for i in range(n) for j in range(i, n))
     rank = _signed_rank_quantile(n, (1 - level) / 2)
     middle = len(walsh) // 2
@@ -133,8 +133,8 @@ def enough(ratios: Sequence[float], *, min_pairs: int, max_pairs: int, half_widt
 def verdict(interval: Interval, threshold: float = 1.02) -> TimingVerdict:
     """FASTER, SLOWER, SAME or UNCLEAR.
 
-    FASTER needs the whole interval above `threshold`, not above 1: against a true ratio of 1 that is wrong in 0.1 % of
-    cases instead of several per cent. SAME means that the whole interval lies within the threshold of 1.
+    FASTER needs the whole interval above `threshold`, not above 1: against a true ratio of 1 that is wrong in 0.1 to
+    1 % of cases instead of several per cent. SAME means that the whole interval lies within the threshold of 1.
     """
     if interval.low > threshold:
         return TimingVerdict.FASTER

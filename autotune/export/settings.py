@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 
 import yaml
@@ -37,10 +38,16 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
             steps_per_execution=candidate.steps_per_execution,
         ),
         train=dataclasses.replace(config.train, examples=recipe.examples, epochs=recipe.epochs),
+        search=dataclasses.replace(config.search, batch_sizes=_that_fit(config.search.batch_sizes, recipe.examples)),
         output=dataclasses.replace(config.output, name=None),
     )
     content = {"defaults": ["base", "_self_"], **to_yaml_dict(exported)}
     path = folder / FILE_NAME
-    header = _HEADER.format(study=study, folder=folder, recipe=recipe)
+    header = _HEADER.format(study=study, folder=shlex.quote(str(folder)), recipe=recipe)
     path.write_text(header + yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
     return path
+
+
+def _that_fit(batches: list[int] | None, examples: int) -> list[int] | None:
+    """The batches that a person listed, without those for which the recipe had too few examples."""
+    return [batch for batch in batches if batch <= examples] or None if batches else None

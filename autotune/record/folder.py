@@ -14,12 +14,12 @@ class RunFolder:
 
     Args:
         path: the folder, just made for this run alone.
-        root: parents are removed as well, up to and with this one, where nothing else is in them.
+        standing: a folder above it that was there before; empty folders between the two are removed as well.
     """
 
-    def __init__(self, path: Path, root: Path) -> None:
+    def __init__(self, path: Path, standing: Path) -> None:
         self.path = path
-        self._root = root
+        self._standing = standing
         self._kept = False
 
     def keep(self) -> None:
@@ -36,7 +36,7 @@ class RunFolder:
             return
         shutil.rmtree(self.path, ignore_errors=True)
         folder = self.path.parent
-        while folder == self._root or self._root in folder.parents:
+        while self._standing in folder.parents:
             try:
                 folder.rmdir()
             except OSError:  # somebody else's runs are in it

@@ -9,6 +9,8 @@ With B the user's batch and k = batch / B:
     linear    lr * k         default of SGD: k times fewer steps, each k times as long (Goyal et al. 2017, "Accurate,
                              large minibatch SGD"), with that paper's gradual warm-up
 
+A raised rate is warmed up under the cosine schedule only, the one that Keras saves with a warm-up in it.
+
 Whatever is counted in optimizer steps (warm-up, step boundaries, callbacks' step arguments) is divided by k.
 """
 
@@ -82,9 +84,11 @@ def recipe_for(train: TrainConfig, candidate: Candidate, fidelity: Fidelity) -> 
     factor = candidate.batch_size / train.batch_size
     rule = scaling_rule(train)
     total = steps_per_epoch * fidelity.epochs
-    warmup = round(train.warmup_steps / factor)
-    if factor > 1 and rule is not LearningRateScaling.none and train.schedule is Schedule.cosine:
-        warmup = max(warmup, round(WARMUP_SHARE * total))
+    warmup = 0
+    if train.schedule is Schedule.cosine:
+        warmup = round(train.warmup_steps / factor)
+        if factor > 1 and rule is not LearningRateScaling.none:
+            warmup = max(warmup, round(WARMUP_SHARE * total))
     return Recipe(
         examples=fidelity.examples,
         epochs=fidelity.epochs,

@@ -32,6 +32,7 @@ def width_choices(
         The choices, the user's own first, and what was left out.
     """
     choices = [tuple(own)]
+    seen = {tuple(own)}
     left_out: list[LeftOut] = []
     if not own or not bounds:
         return tuple(choices), ()
@@ -39,15 +40,16 @@ def width_choices(
         if multiple <= 1:
             continue
         wide = tuple(aligned(width, multiple) for width in own)
-        if wide in choices:
+        if wide in seen:
             continue
+        seen.add(wide)
         name = f"widths {'-'.join(map(str, wide))} (multiples of {multiple})"
         outside = [w for w, (low, high) in zip(wide, bounds, strict=True) if not low <= w <= high]
         growth = max((w / o for w, o in zip(wide, own, strict=True)), default=1.0) - 1
         if outside:
             left_out.append(LeftOut(name, f"{outside[0]} is outside model.width_bounds"))
-        elif growth > max_growth:
-            left_out.append(LeftOut(name, f"a width grows by {growth:.1%}, above search.max_growth ({max_growth:.0%})"))
+        elif growth > max_growth + 1e-9:  # 1024 / 1000 is a little above 1.024 in binary
+            left_out.append(LeftOut(name, f"a width grows by {growth:.2%}, above search.max_growth ({max_growth:.2%})"))
         else:
             choices.append(wide)
     return tuple(choices), tuple(left_out)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from autotune.decide import accuracy
 from autotune.errors import UserError
 from autotune.record.events import BASELINE_TRIAL, FidelityPlanned, Probed, TrialJudged, TrialStarted
+from autotune.space.build import baseline_candidate
 from autotune.space.recipe import Fidelity, recipe_for
-from autotune.space.space import baseline_candidate
 from autotune.study.context import StudyContext, model_name
-from autotune.study.plan import ASSUMED_SPREADS, make_plan, resolvable_margins
+from autotune.study.plan import ASSUMED_SPREADS, baseline_seeds, make_plan, resolvable_margins
 from autotune.trial import Stage, TrialState
 
 
@@ -73,8 +73,9 @@ def train_baseline(context: StudyContext) -> None:
         BaselineUnusableError: a training failed or was not finite.
     """
     config = context.config
-    context.stage(Stage.BASELINE, config.constraint.seeds)
-    for offset in range(config.constraint.seeds):
+    seeds = baseline_seeds(config)
+    context.stage(Stage.BASELINE, seeds)
+    for offset in range(seeds):
         seed = config.train.seed + offset
         keep = model_name(BASELINE_TRIAL, seed) if offset == 0 else None
         if context.train(BASELINE_TRIAL, context.baseline, seed, Stage.BASELINE, keep) is None:

@@ -175,8 +175,7 @@ def _hopeful(context: StudyContext, verdict: Accuracy) -> bool:
 def _confirmation(
     context: StudyContext, number: int, candidate: Candidate, evidence: _Evidence, verdict: Accuracy | None
 ) -> Confirmation:
-    complete = len(evidence.estimates) == context.config.search.timing.processes
-    speedup = _pooled(evidence) if complete else None
+    speedup = _pooled(context, evidence)
     timing_verdict = TimingVerdict.UNCLEAR
     if speedup is not None:
         timing_verdict = timing.verdict(speedup, context.config.objective.threshold)
@@ -197,9 +196,12 @@ def _confirmation(
     )
 
 
-def _pooled(evidence: _Evidence) -> Interval:
-    if len(evidence.estimates) == 1:
+def _pooled(context: StudyContext, evidence: _Evidence) -> Interval | None:
+    """Over the processes that there were; with one of several the spread between them is not known."""
+    if context.config.search.timing.processes == 1 and evidence.estimates:
         return evidence.estimates[0]
+    if len(evidence.estimates) < 2:
+        return None
     return timing.pooled_speedup([interval.estimate for interval in evidence.estimates])
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from autotune.config.schema import Config
+from autotune.config.train import TrainConfig
 from autotune.decide import accuracy
 from autotune.space.recipe import Fidelity, evaluated_epochs
 from autotune.trial import DatasetFacts, Probe
@@ -13,7 +14,7 @@ from autotune.trial import DatasetFacts, Probe
 # Costs around the trainings, as seen on two CPU cores; they only divide the budget and judge nothing.
 _SCREEN_TRIAL_S = 6.0
 _CONFIRM_TIMING_S = 8.0
-_EXPORT_S = 15.0
+_EXPORT_S = 10.0
 _TRAINING_OVERHEAD_S = 1.0
 
 # A shared machine is slower tomorrow than when it was probed; a plan without slack would skip its last stage then.
@@ -70,8 +71,8 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
         start_s: what starting a worker took [s].
     """
     per_example_s = probe.step_time_ms / 1e3 / probe.candidate.batch_size
-    search, seeds = config.search, config.constraint.seeds
-    confirm_seeds = seeds + 1  # the first look often wants one more
+    search, seeds = config.search, baseline_seeds(config)
+    confirm_seeds = config.constraint.seeds + 1  # the first look often wants one more
     fixed = {
         "screen": _screen_s(config, remaining_s),
         "timing": search.timing.processes * (start_s + _CONFIRM_TIMING_S),
@@ -92,6 +93,11 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     }
     fits = sum(shares.values()) <= remaining_s
     return Plan(fidelity, train_s, shares, tuple(reasons), fits, start_s + _CONFIRM_TIMING_S)
+
+
+def baseline_seeds(config: Config) -> int:
+    """How many seeds the baseline is trained on at first: every seed of the gate is paired with it."""
+    return max(config.constraint.seeds, config.search.gate_seeds)
 
 
 def training_s(fidelity: Fidelity, per_example_s: float, validation: int) -> float:
@@ -121,25 +127,37 @@ def _fidelity(
         epochs = train.epochs or _EPOCHS
         examples = min(train.examples or data.train, data.train)
         return Fidelity(_whole_batches(examples, config), epochs), ["no budget: all training examples"]
-    epochs = train.epochs or _EPOCHS
-    fewest = min(data.train, math.ceil(_FEWEST_STEPS / epochs) * train.batch_size)
     # Example passes that one training affords.
     passes = max(0.0, affordable_s - _TRAINING_OVERHEAD_S) / per_example_s
-    passes -= _evaluation_passes(epochs, data.validation)
+    passes -= _evaluation_passes(train.epochs or _EPOCHS, data.validation)
     if train.examples is not None:
-        examples = min(train.examples, data.train)
-        epochs = int(passes / examples)
+        fidelity, enough = _epochs_for(train, min(train.examples, data.train), passes)
     else:
-        examples = int(passes / epochs)
-        if examples > data.train and train.epochs is None:
-            epochs = min(_MOST_EPOCHS, int(passes / data.train))
+        fidelity, enough = _examples_for(train, data.train, passes)
     reasons = [f"the budget affords trainings of about {max(0.0, affordable_s):.0f} s at the baseline's speed"]
-    if examples < fewest:
+    if not enough:
         reasons.append("that is too short to train anything, so the shortest sensible training is taken")
-        examples = fewest
-        if train.epochs is None:
-            epochs = max(_EPOCHS, min(_MOST_EPOCHS, math.ceil(_FEWEST_STEPS * train.batch_size / examples)))
-    return Fidelity(_whole_batches(min(examples, data.train), config), max(1, epochs)), reasons
+    return Fidelity(_whole_batches(fidelity.examples, config), fidelity.epochs), reasons
+
+
+def _epochs_for(train: TrainConfig, examples: int, passes: float) -> tuple[Fidelity, bool]:
+    """As many epochs of these examples as are affordable, and whether that is enough to train anything."""
+    fewest = min(_MOST_EPOCHS, math.ceil(_FEWEST_STEPS * train.batch_size / examples))
+    epochs = min(_MOST_EPOCHS, int(passes / examples))
+    return Fidelity(examples, max(fewest, epochs)), epochs >= fewest
+
+
+def _examples_for(train: TrainConfig, most: int, passes: float) -> tuple[Fidelity, bool]:
+    """As many examples as are affordable, more epochs once there are no more, and whether that is enough."""
+    epochs = train.epochs or _EPOCHS
+    fewest = min(most, math.ceil(_FEWEST_STEPS / epochs) * train.batch_size)
+    examples = int(passes / epochs)
+    if examples < fewest:
+        wanted = min(_MOST_EPOCHS, math.ceil(_FEWEST_STEPS * train.batch_size / fewest))
+        return Fidelity(fewest, train.epochs or max(_EPOCHS, wanted)), False
+    if examples > most and train.epochs is None:
+        epochs = min(_MOST_EPOCHS, int(passes / most))
+    return Fidelity(min(examples, most), epochs), True
 
 
 def _whole_batches(examples: int, config: Config) -> int:

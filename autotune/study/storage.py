@@ -2,7 +2,7 @@
 
 Optuna's study is a view: the record decides the winner. A trial's constraint can be set only once and a trial without
 one counts as feasible, so each trial is added once, when it is final, and carries its constraint: at most zero only if
-it went through the accuracy gate (or is the baseline).
+it went through the accuracy gate and was not refused by the confirmation (or is the baseline).
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def write(view: StudyView, folder: Path, margin: float) -> Path:
 
 def _frozen(trial: TrialView, kinds: dict[str, BaseDistribution], margin: float) -> optuna.trial.FrozenTrial:
     speedup = 1.0 if trial.is_baseline else trial.speedup.estimate if trial.speedup else None
-    measured = trial.failure is None and speedup is not None
+    # A failure of the baseline on a further seed takes nothing from what it was measured at.
+    measured = speedup is not None and (trial.is_baseline or trial.failure is None)
     state = trial.state.value if trial.state else None
     attributes: dict[str, Any] = {"trial": trial.number, "state": state, "reason": trial.reason}
     if trial.probe is not None:
@@ -75,7 +76,8 @@ def _violation(trial: TrialView, margin: float) -> float:
     delta = trial.latest_delta
     if delta is None:
         return _UNKNOWN
-    if trial.state is TrialState.PASSED:
+    refused = trial.confirmation is not None and not trial.confirmation.succeeded
+    if trial.state is TrialState.PASSED and not refused:
         return min(0.0, -margin - delta)
     return max(1e-9, -margin / 2 - delta)
 

@@ -6,7 +6,8 @@ from autotune.hardware.policies import offered, policy_choices
 from autotune.hardware.roofline import Work, WorkKind, predict_step_time_ms
 from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided
 from autotune.record.view import TrialView
-from autotune.space.space import Space, build_space, optimizer_slots
+from autotune.space.build import build_space, optimizer_slots
+from autotune.space.space import Space
 from autotune.study.baseline import probe_baseline, train_baseline
 from autotune.study.confirm import confirm
 from autotune.study.context import StudyContext

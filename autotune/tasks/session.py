@@ -67,8 +67,10 @@ def claimed(config: Config) -> Iterator[tuple[RunFolder, Device]]:
     """
     device = detect()
     resolve_target(config.hw, device)
+    root = Path(config.output.root)
+    standing = next(folder for folder in (root, *root.parents) if folder.exists())
     path = claim_output_dir(config, datetime.now().astimezone(), config.model.name, config.hw.name)
-    with RunFolder(path, path.parent.parent if config.output.name is None else path.parent) as folder:
+    with RunFolder(path, standing) as folder:
         yield folder, device
 
 

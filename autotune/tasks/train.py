@@ -9,8 +9,8 @@ from autotune.decide import health
 from autotune.errors import ConfigError, TrialFault
 from autotune.record.events import Note, Trained
 from autotune.record.record import Record
+from autotune.space.build import own_widths
 from autotune.space.recipe import Fidelity, recipe_for
-from autotune.space.space import own_widths
 from autotune.tasks.session import Session, claimed, open_record, started
 from autotune.trial import Candidate, Policy, Stage, TrainingRun, Xla
 from autotune.worker.protocol import EvaluateArgs, Evaluation

@@ -131,7 +131,7 @@ class Probe:
 
     @property
     def compile_s(self) -> float:
-        """The first train call less one steady step [s]."""
+        """The first train call less the steady steps of one execution [s]."""
         return max(0.0, self.first_step_s - self.step_time_ms * self.candidate.steps_per_execution / 1e3)
 
 

@@ -23,8 +23,10 @@ def learning_rate(recipe: Recipe, train: TrainConfig, candidate: Candidate) -> A
         )
     if recipe.schedule == "step":
         factor = train.batch_size / candidate.batch_size
-        boundaries = sorted({max(1, round(step * factor)) for step in train.step_boundaries})
-        values = [recipe.learning_rate * train.step_factor**k for k in range(len(boundaries) + 1)]
+        scaled = [max(1, round(step * factor)) for step in train.step_boundaries]
+        boundaries = sorted(set(scaled))  # two that fall on one step multiply the rate twice there
+        passed = [0] + [sum(step <= boundary for step in scaled) for boundary in boundaries]
+        values = [recipe.learning_rate * train.step_factor**times for times in passed]
         return keras.optimizers.schedules.PiecewiseConstantDecay(boundaries, values)
     return recipe.learning_rate
 
