@@ -29,7 +29,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -m venv $(VENV)
 	@echo "Installing into $(VENV) (TensorFlow is large: this takes a few minutes, once)"
 	@$(PIP) install --quiet --requirement requirements.lock
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 setup-gpu: setup ## Add CUDA and cuDNN from the package registry, for an NVIDIA GPU
@@ -52,7 +52,7 @@ test: check ## Run everything that CI runs: the checks and all tests
 	@$(PY) -m pytest
 
 test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
-	@$(PY) -m pytest -m 'not slow and not gpu and not browser and not bench'
+	@$(PY) -m pytest -n auto -m 'not slow and not gpu and not browser and not bench'
 
 check: setup ## Lint, format and type checks
 	@$(PY) -m ruff check .

@@ -19,10 +19,8 @@ def departure(candidate: Candidate, effect: Effect) -> Failure | None:
     computing = {layer.compute_dtype for layer in effect.layers if layer.parameters}
     asked = candidate.policy.compute_dtype
     if computing and asked not in computing:
-        return Failure(
-            FailureKind.UNSUPPORTED,
-            f"no layer computes in {asked}: those with weights set a dtype of their own ({', '.join(sorted(computing))})",
-        )
+        found = ", ".join(sorted(computing))
+        return Failure(FailureKind.UNSUPPORTED, f"no layer computes in {asked}: each sets a dtype of its own ({found})")
     if other := computing - {asked, "float32"}:
         found = ", ".join(sorted(other))
         return Failure(FailureKind.INVALID, f"{asked} was asked for, but some layers compute in {found}")

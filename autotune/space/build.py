@@ -112,7 +112,8 @@ def _batch_sizes(config: Config, bounds: _Bounds, fidelity: Fidelity, left_out: 
     kept: list[int] = []
     refused: list[LeftOut] = []
     for batch in config.search.batch_sizes or _doubled(own, config.search.max_batch_factor):
-        full = [policy for policy, bound in bounds if bound is not None and batch > bound]
+        # An estimate: the user's own batch, and smaller ones, have run here already.
+        full = [policy for policy, bound in bounds if bound is not None and bound < batch > own]
         if batch > most:
             reason = f"an epoch of {fidelity.examples:,} examples would have fewer than {_FEWEST_STEPS_PER_EPOCH} steps"
             refused.append(LeftOut(f"batch {batch}", reason))

@@ -43,8 +43,8 @@ class Space:
         """Whether a combination of choices is a candidate."""
         batch, steps = candidate.batch_size, candidate.steps_per_execution
         bound = dict(self.largest_batch).get(candidate.policy)
-        if bound is not None and batch > bound:
-            return False
+        if bound is not None and bound < batch > self.baseline.batch_size:
+            return False  # an estimate; the user's own batch has run here already
         if steps > 1 and steps > self.examples // batch:
             return False
         if steps > 1 and self.longest_batch_for_more is not None and batch > self.longest_batch_for_more:
