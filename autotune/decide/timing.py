@@ -53,7 +53,7 @@ def speedup(ratios: Sequence[float], level: float = LEVEL) -> Interval:
     """
     n = len(ratios)
     if 2 / 2**n > 1 - level + 1e-12:
-        raise ValueError(f"{n} pairs are too few for a {level:.4g} interval, which needs 2 / 2**n <= {1 - level:.3g}")
+        raise ValueError(f"{n} pairs are too few for a {level:.0%} interval, which needs 2 / 2**n <= {1 - level:.3g}")
     walsh = sorted((ratios[i] + ratios[j]) / 2 for i in range(n) for j in range(i, n))
     rank = _signed_rank_quantile(n, (1 - level) / 2)
     middle = len(walsh) // 2

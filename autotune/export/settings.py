@@ -10,6 +10,7 @@ import yaml
 
 from autotune.config.compose import to_yaml_dict
 from autotune.config.schema import CandidateConfig, Config, Task, XlaChoice
+from autotune.tracking.uri import masked
 from autotune.trial import Candidate, Recipe
 
 FILE_NAME = "best.yaml"
@@ -40,6 +41,7 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
         train=dataclasses.replace(config.train, examples=recipe.examples, epochs=recipe.epochs),
         search=dataclasses.replace(config.search, batch_sizes=_that_fit(config.search.batch_sizes, recipe.examples)),
         output=dataclasses.replace(config.output, name=None),
+        tracking=dataclasses.replace(config.tracking, uri=_without_password(config.tracking.uri)),
     )
     content = {"defaults": ["base", "_self_"], **to_yaml_dict(exported)}
     path = folder / FILE_NAME
@@ -51,3 +53,8 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
 def _that_fit(batches: list[int] | None, examples: int) -> list[int] | None:
     """The batches that a person listed, without those for which the recipe had too few examples."""
     return [batch for batch in batches if batch <= examples] or None if batches else None
+
+
+def _without_password(uri: str | None) -> str | None:
+    """A tracking address that may be read by anyone; one with a password is left to MLFLOW_TRACKING_URI."""
+    return uri if uri is None or masked(uri) == uri else None

@@ -89,10 +89,11 @@ def train_baseline(context: StudyContext) -> None:
     # Two unpaired runs differ by sqrt(2) times the spread of one: the paired spread of a like candidate is below it.
     worst = resolvable_margins(config, {"": 2**0.5 * spread})[""]
     mean, margin = sum(metrics) / len(metrics), config.constraint.margin
+    resolved = f"a margin of {context.size(worst)} or less" if worst else "any margin: the runs agree"
     context.note(
         "noise",
         f"baseline {config.constraint.metric} {mean:.4f} over {len(metrics)} seeds, standard deviation"
-        f" {context.size(spread)}; the first look can resolve a margin of {context.size(worst)} or less",
+        f" {context.size(spread)}; the first look can resolve {resolved}",
     )
     if worst > margin:
         context.note(

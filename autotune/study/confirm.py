@@ -96,7 +96,7 @@ def _affordable(context: StudyContext, number: int, *, starts: bool) -> bool:
     speedup = context.view.trials[number].speedup
     cost_s = context.baseline_seconds() + context.training_seconds(speedup.estimate if speedup else 1.0)
     cost_s += context.plan.process_s if starts else 0.0
-    if context.budget.allows(cost_s, context.plan.reserve_s("export")):
+    if context.budget.allows(cost_s, context.plan.must_follow_s(Stage.CONFIRM)):
         return True
     text = f"the budget ended while trial {number} was confirmed: what it would still have had to show is missing"
     context.note("budget", text, "warning")

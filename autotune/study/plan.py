@@ -9,7 +9,7 @@ from autotune.config.schema import Config
 from autotune.config.train import TrainConfig
 from autotune.decide import accuracy
 from autotune.space.recipe import Fidelity, evaluated_epochs
-from autotune.trial import DatasetFacts, Probe
+from autotune.trial import DatasetFacts, Probe, Stage
 
 # Costs around the trainings, as seen on two CPU cores; they only divide the budget and judge nothing.
 _SCREEN_TRIAL_S = 6.0
@@ -22,6 +22,8 @@ _SAFETY = 0.85
 
 # Share of the budget that screening may take at most.
 _SCREEN_SHARE = 0.25
+
+_LEAST_CONFIRM = 0.6
 
 # A verified candidate is faster than the baseline: on average about this share of its training time.
 _CANDIDATE_SHARE = 0.6
@@ -55,9 +57,17 @@ class Plan:
     fits: bool
     process_s: float
 
-    def reserve_s(self, *stages: str) -> float:
-        """What the named stages are meant to take [s]."""
-        return sum(self.shares_s[stage] for stage in stages)
+    def must_follow_s(self, stage: Stage) -> float:
+        """What is kept back of the budget for the stages after this one [s].
+
+        Of the confirmation only a part: a finalist that is confirmed in part is worth more than none.
+        """
+        later = {
+            "verify": self.shares_s["verify"] if stage is Stage.SCREEN else 0.0,
+            "confirm": _LEAST_CONFIRM * self.shares_s["confirm"] if stage is not Stage.CONFIRM else 0.0,
+            "export": self.shares_s["export"],
+        }
+        return sum(later.values())
 
 
 def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: float, start_s: float) -> Plan:

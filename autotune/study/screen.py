@@ -15,16 +15,17 @@ def screen(context: StudyContext, space: Space) -> None:
     """Measure candidates until the trials, the space or this stage's share of the budget are used up."""
     search = context.config.search
     proposer = Proposer(space, search)
-    context.stage(Stage.SCREEN, min(search.trials, space.summary().size))
+    planned = min(search.trials, space.summary().size)
+    context.stage(Stage.SCREEN, planned)
     assert context.plan is not None
     began, number, longest_s = context.clock(), 0, 0.0
     while number < search.trials and (candidate := proposer.ask()) is not None:
         spent_s = context.clock() - began
-        must_follow_s = context.plan.reserve_s("verify", "confirm", "export")
+        must_follow_s = context.plan.must_follow_s(Stage.SCREEN)
         late = spent_s + longest_s > context.plan.shares_s["screen"] and context.budget.total_s is not None
         if number >= 1 and (late or not context.budget.allows(longest_s, must_follow_s)):
             context.note(
-                "budget", f"screening ended after {number} of {search.trials} trials: its share of the budget is used"
+                "budget", f"screening ended after {number} of {planned} trials: its share of the budget is used"
             )
             return
         number += 1

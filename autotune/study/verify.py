@@ -9,10 +9,6 @@ from autotune.record.view import TrialView
 from autotune.study.context import StudyContext
 from autotune.trial import Candidate, Policy, Stage, TrialState, Xla
 
-# Verifying goes on while this share of the confirmation's planned time is left: a finalist that is confirmed in part is
-# worth more than none.
-_LEAST_CONFIRM = 0.6
-
 
 def departures(candidate: Candidate, baseline: Candidate) -> int:
     """In how many settings a candidate departs from the user's: ties go to the fewest."""
@@ -119,8 +115,7 @@ def _clearly_lost(context: StudyContext, trial: TrialView) -> bool:
 def _affordable(context: StudyContext, trial: TrialView) -> bool:
     assert context.plan is not None
     cost_s = context.config.search.gate_seeds * context.training_seconds(_speedup(trial))
-    reserve_s = _LEAST_CONFIRM * context.plan.reserve_s("confirm") + context.plan.reserve_s("export")
-    return context.budget.allows(cost_s, reserve_s)
+    return context.budget.allows(cost_s, context.plan.must_follow_s(Stage.VERIFY))
 
 
 def _speedup(trial: TrialView) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from autotune.config.schema import Config
 from autotune.console import console_sink
-from autotune.errors import TrialFault
+from autotune.errors import TrackingError, TrialFault
 from autotune.export.export import Register, export_winner
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
 from autotune.record.record import Record, Sink
@@ -40,22 +42,33 @@ def tune(config: Config) -> int:
         with started(config, folder, device) as session:
             if importing is not None:
                 importing.join()
-            mlflow = _mlflow(config, study_name(folder))
-            record = open_record(session, _sinks(config, mlflow))
-            try:
-                return _tune(session, record, budget, mlflow)
-            finally:
-                record.close()
+            with _mlflow(config, study_name(folder)) as mlflow:
+                record = open_record(session, _sinks(config, mlflow))
+                try:
+                    return _tune(session, record, budget, mlflow)
+                finally:
+                    record.close()
 
 
-def _mlflow(config: Config, study: str) -> MlflowSink | None:
-    """The MLflow sink with its store open: making a new database would disturb the first timed steps."""
+@contextmanager
+def _mlflow(config: Config, study: str) -> Iterator[MlflowSink | None]:
+    """The MLflow sink with its store open: making a new database would disturb the first timed steps.
+
+    An interruption before there is a record to close it must not leave the database half made, which no later run could
+    open, or the run running for ever.
+    """
     if not config.tracking.enabled:
-        return None
+        yield None
+        return
     sink = MlflowSink(config, study)
     sink.start()
-    sink.run_id()
-    return sink
+    try:
+        sink.run_id()
+        yield sink
+    except BaseException:
+        with suppress(TrackingError):
+            sink.close()
+        raise
 
 
 def _sinks(config: Config, mlflow: MlflowSink | None) -> list[Sink]:

@@ -48,6 +48,8 @@ def register_model(
     import mlflow
 
     mlflow.set_tracking_uri(tracking_uri)
+    # `Model.log` takes the artifact folder of the current experiment, by default ./mlruns, and not that of the run.
+    mlflow.set_experiment(experiment_id=mlflow.MlflowClient().get_run(run_id).info.experiment_id)
     logged = _logged(model_path, run_id, artifact_name, list(pip_requirements), signature_example)
     client = mlflow.MlflowClient()
     _create(client, registered_model)

@@ -1,0 +1,25 @@
+"""Which alias an export is entitled to: the whole truth table."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from autotune.export.entitlement import alias_for
+from autotune.record.view import StudyView
+from tests.sample_study import sample_events
+
+WORDS = ("not measured on the target", "stand-in data", "the float32 baseline")
+
+
+@pytest.mark.parametrize(
+    ("on_target", "stand_in", "winner"), list(itertools.product([True, False], [False, True], [True, False]))
+)
+def test_production_needs_the_target_real_data_and_a_winner(on_target, stand_in, winner):
+    view = StudyView.of(sample_events(on_target=on_target, stand_in=stand_in, winner=winner))
+    alias, reason = alias_for(view)
+    against = [word for word, holds in zip(WORDS, (not on_target, stand_in, not winner), strict=True) if holds]
+    assert alias == ("candidate" if against else "production")
+    assert [word for word in WORDS if word in reason] == against, "every reason is told, and no other"
+    assert ("task=promote" in reason) is bool(against)

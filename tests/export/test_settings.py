@@ -1,0 +1,98 @@
+"""`best.yaml`: what the export writes is what Hydra composes back."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from autotune.config.schema import Task, XlaChoice
+from autotune.config.search import Verify
+from autotune.export.settings import write_settings
+from autotune.space.recipe import Fidelity, recipe_for
+from autotune.trial import Candidate, Policy, Xla
+
+FIDELITY = Fidelity(8192, 3)
+CANDIDATE = Candidate(Policy("mixed_bfloat16"), 512, Xla.ON, (3008, 1008), 8)
+
+
+def export(config, folder: Path, candidate: Candidate = CANDIDATE, fidelity: Fidelity = FIDELITY) -> Path:
+    folder.mkdir()
+    recipe = recipe_for(config.train, candidate, fidelity)
+    return write_settings(folder, config, candidate, recipe, "2026-01-01/12-00-00_net")
+
+
+def test_the_winner_composes_to_a_training_of_itself(compose, tmp_path):
+    export(compose("model=cifar_mlp", "hw=rtx2060"), tmp_path / "export")
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert best.task is Task.train
+    assert best.candidate.policy == "mixed_bfloat16"
+    assert (best.candidate.batch_size, best.candidate.xla) == (512, XlaChoice.on)
+    assert (best.candidate.widths, best.candidate.steps_per_execution) == ([3008, 1008], 8)
+    assert (best.train.examples, best.train.epochs) == (8192, 3)
+    assert best.hw.name == "rtx2060"
+
+
+def test_the_learning_rate_still_follows_from_the_persons_own_batch(compose, tmp_path):
+    config = compose("train.batch_size=64", "train.learning_rate=0.02", "train.warmup_steps=8")
+    export(config, tmp_path / "export")
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert (best.train.batch_size, best.train.learning_rate, best.train.warmup_steps) == (64, 0.02, 8)
+    confirmed = recipe_for(config.train, CANDIDATE, FIDELITY)
+    assert recipe_for(best.train, CANDIDATE, Fidelity(best.train.examples, best.train.epochs)) == confirmed
+
+
+def test_everything_but_the_training_is_the_persons_own(compose, tmp_path):
+    config = compose(
+        "model=digits_mlp",
+        "search=thorough",
+        "search.verify=all",
+        "constraint.margin=0.02",
+        "output.name=mine",
+        "tracking.experiment=mine",
+    )
+    export(config, tmp_path / "export", Candidate(Policy("float32"), 128, Xla.AUTO, (64, 64)), Fidelity(1024, 2))
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert (best.model, best.data, best.constraint) == (config.model, config.data, config.constraint)
+    assert best.search == config.search
+    assert best.search.verify is Verify.all
+    assert best.tracking == config.tracking
+    assert best.candidate.xla is XlaChoice.auto
+    assert best.output.name is None, "the name is taken, by the study itself"
+    assert best.output.root == config.output.root
+
+
+def test_batches_that_the_short_recipe_had_no_room_for_do_not_stand_in_its_way(compose, tmp_path):
+    """search.batch_sizes may exceed the examples that the budget allowed; the study left those out, with a reason."""
+    config = compose("search.batch_sizes=[32,128,4096]")
+    export(config, tmp_path / "export", Candidate(Policy("float32"), 128, Xla.OFF, (3000, 1000)), Fidelity(1024, 3))
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert best.candidate.batch_size == 128
+    assert best.search.batch_sizes == [32, 128]
+
+
+def test_a_longer_training_is_an_override_away_as_the_header_says(compose, tmp_path):
+    path = export(compose("model=cifar_mlp"), tmp_path / "export")
+    header = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    assert "2026-01-01/12-00-00_net" in header[0]
+    command = next(line for line in header if "python -m autotune" in line).lstrip("# ").split()
+    assert command[:3] == ["python", "-m", "autotune"]
+    assert compose(*command[3:]).task is Task.train
+    longer = compose(*command[3:], "train.examples=null", "train.epochs=50")
+    assert (longer.train.examples, longer.train.epochs) == (None, 50)
+
+
+def test_the_command_in_the_header_can_be_pasted_into_a_shell(compose, tmp_path):
+    path = export(compose("model=cifar_mlp"), tmp_path / "the export's folder")
+    line = next(line for line in path.read_text(encoding="utf-8").splitlines() if "python -m autotune" in line)
+    assert compose(*shlex.split(line.lstrip("# "))[3:]).task is Task.train
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("xla", list(Xla))
+def test_every_kind_of_candidate_composes(compose, tmp_path, policy, xla):
+    candidate = Candidate(Policy(policy), 64, xla, (3000, 1000))
+    export(compose("model=cifar_mlp"), tmp_path / "export", candidate)
+    best = compose("--config-dir", "export", "--config-name", "best").candidate
+    assert Candidate(Policy(best.policy), best.batch_size, Xla(best.xla.value), tuple(best.widths)) == candidate

@@ -1,0 +1,104 @@
+"""The wall clock: every stage keeps back what must follow it, and says what it left out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from autotune.record import events as ev
+from autotune.study.budget import Budget
+from autotune.trial import AccuracyVerdict, Stage, TrialState, Xla
+from tests.study.fake_executor import Clock, FakeStudy, World, config_of
+
+
+def test_a_budget_counts_from_its_beginning():
+    clock = Clock()
+    budget = Budget(60.0, clock)
+    clock.now_s += 45
+    assert (budget.elapsed_s, budget.remaining_s) == (45, 15)
+    assert budget.allows(15)
+    assert not budget.allows(10, reserve_s=6)
+    clock.now_s += 45
+    assert budget.remaining_s == 0
+    assert budget.allows(0)
+
+
+def test_no_budget_allows_everything():
+    budget = Budget(None, Clock())
+    assert budget.remaining_s == math.inf
+    assert budget.allows(1e12, 1e12)
+
+
+def slow_world(**truth) -> World:
+    """A step of 20 ms: a training of the baseline takes 4 s."""
+    return World(step_ms=20.0, **truth)
+
+
+def test_screening_ends_at_its_share(tmp_path):
+    study = FakeStudy(tmp_path, config_of(trials=20, budget="200s"), slow_world()).run()
+    share_s = study.view.fidelity.shares_s["screen"]
+    assert share_s < 20 * 3.0
+    spent_s = sum(probed.duration_s for probed in study.of_kind(ev.Probed, Stage.SCREEN))
+    assert spent_s <= share_s
+    measured = len(study.screened())
+    assert measured == share_s // 3.0
+    text = f"screening ended after {measured} of 20 trials: its share of the budget is used"
+    assert text in study.notes("budget")
+
+
+def test_one_candidate_is_always_measured(tmp_path):
+    study = FakeStudy(tmp_path, config_of(trials=20, budget="30s"), slow_world()).run()
+    assert len(study.screened()) == 1
+    assert any("is short for this model on this device" in text for text in study.notes("budget"))
+
+
+@pytest.mark.parametrize("budget_s", [120, 150, 200, 300, 400])
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_the_study_ends_within_its_budget(tmp_path, budget_s, spoilt):
+    """Also where all candidates lose and each of them would have to be trained to know."""
+    loss = 0.02 if spoilt else 0.0
+    world = slow_world(loss=lambda c: loss, noise=lambda c, seed: 0.015 * (1 if seed % 2 else -1))
+    study = FakeStudy(tmp_path, config_of(budget=f"{budget_s}s"), world).run()
+    assert study.view.decided.duration_s <= budget_s
+
+
+def test_verification_stops_when_only_the_confirmation_is_left_to_pay(tmp_path):
+    """Every candidate looks fine on the first seed and bad on the second, so each takes its two trainings."""
+    world = slow_world(
+        noise=lambda c, seed: 0.0 if c.xla is Xla.AUTO else (0.0, -0.016)[seed % 2],
+        extra_s=lambda r: 20.0 if r.operation == "train" and not r.of_baseline else 0.0,
+    )
+    study = FakeStudy(tmp_path, config_of(budget="260s", trials=12), world).run()
+    skipped = [trial for trial in study.view.trials.values() if trial.state is TrialState.SKIPPED]
+    rejected = [trial for trial in study.view.trials.values() if trial.state is TrialState.REJECTED]
+    assert len(rejected) >= 1
+    assert {trial.reason for trial in skipped} == {"not trained: the budget is used"}
+    assert min(t.speedup.estimate for t in rejected) > max(t.speedup.estimate for t in skipped)
+    counted = f"{len(rejected)} less accurate, {len(skipped)} not trained"
+    assert study.view.decided.reason.endswith(counted)
+    assert study.view.decided.duration_s <= 260 - study.view.fidelity.shares_s["export"]
+
+
+def test_a_further_look_that_the_budget_does_not_allow_leaves_it_open(tmp_path):
+    deltas = {1000: 0.004, 1001: -0.004, 1002: 0.0}
+    world = slow_world(
+        noise=lambda c, seed: deltas.get(seed, 0.0) if c.xla is not Xla.AUTO else 0.0,
+        extra_s=lambda r: 110.0 if r.seed == 1002 and not r.of_baseline else 0.0,
+    )
+    study = FakeStudy(tmp_path, config_of(finalists=1, trials=4, budget="200s"), world).run()
+    [confirmation] = study.view.confirmations
+    assert len(confirmation.accuracy.seeds) == 3
+    assert confirmation.accuracy.verdict is AccuracyVerdict.INCONCLUSIVE
+    assert any("the budget ended while trial" in text for text in study.notes("budget"))
+    assert study.view.decided.winner == ev.BASELINE_TRIAL
+
+
+def test_a_machine_that_becomes_slow_costs_the_confirmation_and_not_the_budget(tmp_path):
+    """From the confirmation on a training takes forty seconds more than was planned."""
+    world = slow_world(extra_s=lambda r: 40.0 if r.stage is Stage.CONFIRM and r.operation == "train" else 0.0)
+    study = FakeStudy(tmp_path, config_of(finalists=2, trials=4, budget="250s"), world).run()
+    assert study.view.decided.duration_s <= 250
+    assert any("the budget ended while trial" in text for text in study.notes("budget"))
+    assert study.view.confirmations[0].accuracy is None, "two seeds are fewer than the first look was to have"
+    assert study.view.decided.winner == ev.BASELINE_TRIAL

@@ -1,0 +1,52 @@
+"""What every measuring task begins with, as far as it needs no worker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from autotune.config.hardware import DeviceKind
+from autotune.config.schema import Config, Task
+from autotune.errors import ConfigError
+from autotune.tasks.session import check_against_data, usable_device
+from autotune.trial import WorkerFacts
+from tests.study.fake_executor import DATA
+from tests.study.fake_machine import zen4
+
+FACTS = WorkerFacts("CPU", (), 0, 0, None, None, {}, {}, 1.0, 1)
+
+
+def test_a_batch_larger_than_the_training_part_is_refused_before_the_framework_is_imported():
+    config = Config()
+    config.train.batch_size = 8192
+    with pytest.raises(
+        ConfigError, match=r"train.batch_size must not exceed the training part, but got 8,192 for 4,096"
+    ):
+        check_against_data(config, DATA)
+    config.train.batch_size = 4096
+    check_against_data(config, DATA)
+
+
+def test_a_candidates_batch_counts_only_where_it_is_trained():
+    config = Config()
+    config.candidate.batch_size = 8192
+    check_against_data(config, DATA)
+    config.task = Task.train
+    with pytest.raises(ConfigError, match=r"candidate.batch_size must not exceed"):
+        check_against_data(config, DATA)
+
+
+def test_more_examples_than_there_are_are_refused():
+    config = Config()
+    config.train.examples = 5000
+    with pytest.raises(ConfigError, match=r"train.examples must not exceed"):
+        check_against_data(config, DATA)
+
+
+def test_a_gpu_that_tensorflow_cannot_use_is_not_the_device():
+    gpu = replace(zen4(), kind=DeviceKind.gpu, name="NVIDIA H200")
+    device = usable_device(gpu, FACTS)
+    assert device.kind is DeviceKind.cpu
+    assert any("NVIDIA H200 is here, but TensorFlow cannot use it" in note for note in device.notes)
+    assert usable_device(gpu, replace(FACTS, accelerator="GPU")) is gpu
