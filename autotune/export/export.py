@@ -60,7 +60,7 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
         )
         executor.export(ExportArgs(str(files.model), str(files.saved_model), str(files.reference)))
         with executor.aside() as worker:
-            differences = _reload(worker, files, trial.candidate.policy)
+            differences = _reload(worker, files, trial.candidate.policy, config.model._target_)
             registered = register(worker, view, files.model, files.reference, alias)
     except TrialFault as fault:
         record.append(Note("export", f"the export is not complete: {fault.kind}: {fault.message}", "warning"))
@@ -118,11 +118,11 @@ def _link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _reload(worker: BareWorker, files: _Files, policy: Policy) -> dict[str, float]:
+def _reload(worker: BareWorker, files: _Files, policy: Policy, builder: str) -> dict[str, float]:
     """Both forms of the model under another global policy than they were trained under."""
     other = "mixed_bfloat16" if policy.is_float32 else "float32"
     return {
-        path.name: worker.reload(ReloadArgs(str(path), str(files.reference), other))
+        path.name: worker.reload(ReloadArgs(str(path), str(files.reference), other, builder))
         for path in (files.model, files.saved_model)
     }
 

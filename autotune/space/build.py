@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from autotune.config.hardware import DeviceKind
@@ -169,9 +170,14 @@ def _steps_per_execution(
     left_out += [
         LeftOut(f"steps_per_execution {steps}", f"an epoch has {most} steps at most") for steps in asked if steps > most
     ]
-    if 1 not in kept or len(kept) == 1:
+    longest_batch = baseline.examples_per_s * _LONGEST_STEP_FOR_MORE_MS / 1e3 if 1 in kept else None
+    for steps, batch in itertools.product(kept, batches):
+        count = fidelity.examples // batch
+        if count % steps and not (longest_batch is not None and batch > longest_batch):
+            what = f"steps_per_execution {steps} at batch {batch}"
+            left_out.append(LeftOut(what, f"an epoch of {count} steps is no multiple of {steps}"))
+    if longest_batch is None or len(kept) == 1:
         return kept or (1,), None
-    longest_batch = baseline.examples_per_s * _LONGEST_STEP_FOR_MORE_MS / 1e3
     if max(batches) > longest_batch:
         reason = (
             f"a step then takes over {_LONGEST_STEP_FOR_MORE_MS:.0f} ms at the baseline's speed, beside which the cost"

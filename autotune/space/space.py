@@ -15,7 +15,8 @@ class Space:
 
     Attributes:
         largest_batch: by policy, the largest batch that fits into memory; None where that is not known.
-        examples: of an epoch; a candidate puts no more steps into one call than its epoch has.
+        examples: of an epoch; its steps are a multiple of the steps per call, so that every candidate sees the same
+            examples in the same order.
         longest_batch_for_more: the largest batch at which more than one step per call can pay; None for no such limit.
     """
 
@@ -45,7 +46,7 @@ class Space:
         bound = dict(self.largest_batch).get(candidate.policy)
         if bound is not None and bound < batch > self.baseline.batch_size:
             return False  # an estimate; the user's own batch has run here already
-        if steps > 1 and steps > self.examples // batch:
+        if self.examples // batch % steps:
             return False
         if steps > 1 and self.longest_batch_for_more is not None and batch > self.longest_batch_for_more:
             return False

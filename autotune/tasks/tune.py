@@ -133,6 +133,7 @@ def _registrar(session: Session, record: Record, mlflow: MlflowSink | None) -> R
             tags=version_tags(view),
             pip_requirements=[f"{name}=={session.ready.facts.versions[name]}" for name in ("tensorflow", "keras")],
             reference_path=str(reference),
+            builder=session.config.model._target_,
         )
         try:
             entry = worker.register(args)

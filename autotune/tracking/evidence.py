@@ -23,7 +23,6 @@ def version_tags(view: StudyView) -> dict[str, str]:
     if confirmation is not None:
         tags |= {"timing_verdict": confirmation.timing.value}
         tags |= {"accuracy_verdict": confirmation.accuracy.verdict.value if confirmation.accuracy else None}
-        tags |= {
-            name: f"{value:.5g}" for name, value in confirmed_metrics(confirmation, metric).items() if value is not None
-        }
+        figures = confirmed_metrics(confirmation, metric)
+        tags |= {name: f"{value:.5g}" for name, value in figures.items() if value is not None}
     return {name: str(value) for name, value in tags.items() if value is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ def register_model(
     tags: Mapping[str, Any],
     pip_requirements: Sequence[str],
     signature_example: np.ndarray[Any, Any],
+    load: Callable[[Path | str], Any] | None = None,
 ) -> dict[str, str]:
     """Log a `.keras` file on a run, make it a version of a registered model, and point an alias at that version.
 
@@ -40,6 +41,7 @@ def register_model(
         tags: the evidence, kept on the version; `None` values are left out.
         pip_requirements: such as `keras==3.15.1`.
         signature_example: a batch of inputs, float32, shape (examples, ...).
+        load: loads the model; by default as Keras does, which does not find a person's own layers.
 
     Returns:
         name, version, alias, and model_uri: the address of exactly this version, `models:/name/version`.
@@ -50,7 +52,8 @@ def register_model(
     mlflow.set_tracking_uri(tracking_uri)
     # `Model.log` takes the artifact folder of the current experiment, by default ./mlruns, and not that of the run.
     mlflow.set_experiment(experiment_id=mlflow.MlflowClient().get_run(run_id).info.experiment_id)
-    logged = _logged(model_path, run_id, artifact_name, list(pip_requirements), signature_example)
+    model = load(model_path) if load else _load(model_path)
+    logged = _logged(model, run_id, artifact_name, list(pip_requirements), signature_example)
     client = mlflow.MlflowClient()
     _create(client, registered_model)
     version = client.create_model_version(
@@ -67,12 +70,17 @@ def register_model(
     return {"name": registered_model, "version": str(version), "alias": alias, "model_uri": uri}
 
 
-def _logged(path: Path | str, run_id: str, name: str, requirements: list[str], example: np.ndarray[Any, Any]) -> Any:
+def _load(path: Path | str) -> Any:
+    import keras
+
+    return keras.saving.load_model(path, compile=False)
+
+
+def _logged(model: Any, run_id: str, name: str, requirements: list[str], example: np.ndarray[Any, Any]) -> Any:
     import keras
     import mlflow
     from mlflow.models import Model, infer_signature
 
-    model = keras.saving.load_model(path, compile=False)
     prediction = keras.ops.convert_to_numpy(model(example, training=False))
     # mlflow.keras.log_model has no run_id, and a global active run would end the parent run when left.
     return Model.log(

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 
 def accuracy(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
-    """Share of examples whose largest output is the label's; chance level for outputs that are not finite.
+    """Share of examples whose largest output is the label's; outputs that are not finite are wrong.
 
     Args:
         y_true: integer labels, shape (examples,).
-        y_pred: scores, shape (examples, classes).
+        y_pred: scores, shape (examples, classes), one column a class also where there are two.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -27,8 +27,11 @@ def accuracy(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
 
 def correct(y_true: NDArray[Any], y_pred: NDArray[Any]) -> NDArray[np.bool_]:
     """Which examples are right; an example with an output that is not finite is wrong. Shape (examples,)."""
-    if y_pred.ndim != 2 or len(y_pred) != len(y_true):
-        raise ValueError(f"accuracy needs outputs of shape ({len(y_true)}, classes), but got {y_pred.shape}")
+    # The largest of a single column is always the first: every candidate would be as accurate as the baseline.
+    if y_pred.ndim != 2 or len(y_pred) != len(y_true) or y_pred.shape[1] < 2:
+        raise ValueError(
+            f"accuracy needs outputs of shape ({len(y_true)}, classes) with two classes or more, but got {y_pred.shape}"
+        )
     right: NDArray[np.bool_] = (np.argmax(y_pred, axis=1) == y_true) & np.isfinite(y_pred).all(axis=1)
     return right
 

@@ -24,6 +24,14 @@ from autotune.worker.protocol import Answer, Request
 _POLL_S = 0.5
 _GRACE_S = 2.0
 
+# `-P` keeps the current folder from the front of the path, where a person's own `queue.py` would hide Python's. This
+# package's home comes last: it matters only in a checkout that was never installed.
+_LAUNCH = (
+    "import sys; sys.path.append(sys.argv[1]);"
+    " from autotune.worker.child.main import serve; serve(int(sys.argv[2]), int(sys.argv[3]))"
+)
+_HOME = str(Path(__file__).resolve().parents[2])
+
 # Variables that this program reads or sets for itself and that must not reach the worker.
 _PRIVATE = ("HYDRA_FULL_ERROR",)
 
@@ -44,7 +52,7 @@ class WorkerProcess:
         inherited = {key: value for key, value in os.environ.items() if key not in _PRIVATE}
         with log_path.open("ab") as log:
             self._popen = subprocess.Popen(
-                [sys.executable, "-m", "autotune.worker.child.main", str(to_child_read), str(from_child_write)],
+                [sys.executable, "-P", "-c", _LAUNCH, _HOME, str(to_child_read), str(from_child_write)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -107,6 +115,9 @@ class WorkerProcess:
                         raise self._death(operation)
                     self._received += chunk
                     continue
+                # A process that a person's code forked holds the pipe open, so its end alone does not tell.
+                if self._popen.poll() is not None and not selector.select(0):
+                    raise self._death(operation)
                 self._check_memory(operation)
                 if deadline is not None and time.monotonic() > deadline:
                     self.kill()
@@ -128,16 +139,20 @@ class WorkerProcess:
     def _death(self, operation: str) -> TrialFault:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_GRACE_S)
-        self.kill()
         code = self._popen.returncode
-        if code is not None and code < 0:
+        self.kill()
+        if code is None:
+            return TrialFault(FailureKind.CRASH, f"the worker closed its pipe during {operation}")
+        if code < 0:
             name = signal.Signals(-code).name
             hint = " (often the kernel's answer to memory running out)" if name == "SIGKILL" else ""
             return TrialFault(FailureKind.CRASH, f"the worker died of {name} during {operation}{hint}")
         return TrialFault(FailureKind.CRASH, f"the worker ended with status {code} during {operation}")
 
     def kill(self) -> None:
-        """End the whole process group and reap it."""
+        """End the whole process group and reap it; once, since its number may belong to another group later."""
+        if self._answers < 0:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.trial import Candidate, Effect, Failure, Recipe
+from autotune.trial import Candidate, Failure, Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class ProbeArgs:
     """Time a candidate; with a reference, in blocks that alternate with the reference's.
 
     Attributes:
-        examples: training examples that the timed steps draw from.
+        seed: of the initial weights and the order of examples.
+        block_s, min_pairs, max_pairs, half_width, max_s: see `autotune.config.search.TimingConfig`.
     """
 
     candidate: Candidate
@@ -95,11 +96,16 @@ class ExportArgs:
 
 @dataclass(frozen=True, slots=True)
 class ReloadArgs:
-    """Load an exported model under `policy` in this fresh process and compare its predictions with the reference."""
+    """Load an exported model under `policy` in this fresh process and compare its predictions with the reference.
+
+    Attributes:
+        builder: `model._target_`; its module is imported for a person's own layers, as whoever loads the model must.
+    """
 
     path: str
     reference_path: str
     policy: str
+    builder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +120,4 @@ class RegisterArgs:
     tags: dict[str, str]
     pip_requirements: list[str]
     reference_path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What building a candidate gave, without training it."""
-
-    effect: Effect
-    build_s: float
+    builder: str | None = None

@@ -29,7 +29,7 @@ F32, F16, BF16 = Policy("float32"), Policy("mixed_float16"), Policy("mixed_bfloa
 OWN, ALIGNED = (3000, 1000), (3008, 1024)
 ZEN4 = frozenset({"avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16"})
 NOWHERE = Path(__file__).parent / "no_such_root"
-PLENTY = Fidelity(8000, 3)
+PLENTY = Fidelity(8192, 3)
 USERS = Candidate(F32, 32, Xla.AUTO, OWN)
 
 

@@ -43,7 +43,8 @@ def test_screening_ends_at_its_share(tmp_path):
     assert spent_s <= share_s
     measured = len(study.screened())
     assert measured == share_s // 3.0
-    text = f"screening ended after {measured} of 20 trials: its share of the budget is used"
+    planned = next(e.planned for e in study.of_kind(ev.StageStarted) if e.stage is Stage.SCREEN)
+    text = f"screening ended after {measured} of {planned} trials: its share of the budget is used"
     assert text in study.notes("budget")
 
 

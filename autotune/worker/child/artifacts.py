@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,28 +12,47 @@ import keras
 import numpy as np
 
 from autotune.data import Dataset
-from autotune.trial import Policy
+from autotune.errors import TrialFault
+from autotune.targets import resolve
+from autotune.trial import FailureKind
 from autotune.worker.child.train import EVALUATION_BATCH, Metric, predict
 from autotune.worker.metrics import correct
 from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
 
 
-def load_model(path: str, policy: Policy | None = None) -> keras.Model:
-    """A saved `.keras` model under its own policy.
+def load_model(path: str, builder: str | None, *, compiled: bool = True) -> keras.Model:
+    """A saved `.keras` model, each layer under its own policy, with what the builder's module defines.
 
-    Loading a mixed_float16 model under a float32 global policy drops its loss scaler and skips the optimizer's state;
-    whoever goes on training it must set the policy first, so it is set here when it is given.
+    Raises:
+        TrialFault: it does not load.
     """
-    if policy is not None:
-        keras.config.set_dtype_policy(policy.name)
-    return keras.models.load_model(path)
+    try:
+        own = _own_objects(builder) if builder else None
+        return keras.models.load_model(path, custom_objects=own, compile=compiled)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        reason = str(error).strip().rpartition("Exception encountered: ")[2]  # Keras puts the whole config before it
+        raise TrialFault(
+            FailureKind.INVALID, f"{Path(path).name} does not load: {' '.join(reason.split())[:300]}"
+        ) from error
 
 
-def evaluate(args: EvaluateArgs, dataset: Dataset, metric: Metric) -> Evaluation:
+def _own_objects(builder: str) -> dict[str, Any]:
+    """Classes and functions of the builder's module: Keras itself finds only those that are registered with it."""
+    function = resolve(builder, "model._target_")
+    modules = {builder.rpartition(".")[0], getattr(function, "__module__", "")} & sys.modules.keys()
+    named = {name: value for module in modules for name, value in vars(sys.modules[module]).items()}
+    return {
+        name: value
+        for name, value in named.items()
+        if (isinstance(value, type) or inspect.isfunction(value)) and not hasattr(keras.activations, name)
+    }
+
+
+def evaluate(args: EvaluateArgs, dataset: Dataset, metric: Metric, builder: str) -> Evaluation:
     """Metrics of the saved model and the saved baseline on the test part, on the same examples."""
     x, y = dataset.test.x, dataset.test.y
-    outputs = predict(load_model(args.model_path), x)
-    other = None if args.baseline_path is None else predict(load_model(args.baseline_path), x)
+    outputs = predict(load_model(args.model_path, builder), x)
+    other = None if args.baseline_path is None else predict(load_model(args.baseline_path, builder), x)
     only_model = only_baseline = None
     if other is not None and dataset.num_classes is not None and outputs.ndim == 2:
         right, other_right = correct(y, outputs), correct(y, other)
@@ -45,12 +67,12 @@ def evaluate(args: EvaluateArgs, dataset: Dataset, metric: Metric) -> Evaluation
     )
 
 
-def export(args: ExportArgs, dataset: Dataset) -> None:
+def export(args: ExportArgs, dataset: Dataset, builder: str) -> None:
     """Write the SavedModel for serving, and a reference of inputs and what the trained model predicts for them.
 
     The inputs are from the validation part: the test part is touched once, by `evaluate`.
     """
-    model = load_model(args.model_path)
+    model = load_model(args.model_path, builder)
     model.export(args.saved_model_path, format="tf_saved_model", verbose=False)
     x = dataset.validation.x[: args.examples]
     np.savez(args.reference_path, x=x, y=predict(model, x))
@@ -61,12 +83,20 @@ def reload_difference(args: ReloadArgs) -> float:
 
     Args:
         args: `path` is a `.keras` file or a SavedModel folder; `policy` is set before it is loaded.
+
+    Raises:
+        TrialFault: it does not load, or one of the two is not finite, so that there is no difference to tell.
     """
     keras.config.set_dtype_policy(args.policy)
     with np.load(args.reference_path) as reference:
         x, expected = reference["x"], reference["y"]
-    found = _serve(args.path, x) if Path(args.path).is_dir() else predict(load_model(args.path), x)
-    return float(np.max(np.abs(np.asarray(found, dtype=np.float32) - expected)))
+    found = _serve(args.path, x) if Path(args.path).is_dir() else predict(load_model(args.path, args.builder), x)
+    difference = float(np.max(np.abs(np.asarray(found, dtype=np.float32) - expected)))
+    if not math.isfinite(difference):
+        raise TrialFault(
+            FailureKind.NAN, f"{Path(args.path).name} predicts values that are not finite, or did when it was exported"
+        )
+    return difference
 
 
 def _serve(path: str, x: Any) -> Any:

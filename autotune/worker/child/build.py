@@ -18,6 +18,7 @@ from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrialFault
 from autotune.targets import resolve
 from autotune.trial import Candidate, FailureKind, Recipe, Xla
+from autotune.worker.child.faults import kind_of
 from autotune.worker.child.schedule import learning_rate
 
 _JIT = {Xla.AUTO: "auto", Xla.ON: True, Xla.OFF: False}
@@ -59,6 +60,17 @@ class ModelBuilder:
         began = time.perf_counter()
         keras.config.set_dtype_policy(candidate.policy.name)
         keras.utils.set_random_seed(seed)
+        model = with_float32_output(self._called(candidate))
+        self._compile(model, candidate, recipe)
+        return BuiltModel(model, time.perf_counter() - began)
+
+    def _called(self, candidate: Candidate) -> keras.Model:
+        """The builder's model, with weights: without an Input, Keras would make them only at the first step.
+
+        Until then no layer shows that it computes in float16 and needs loss scaling, and no two runs can be shown to
+        start alike.
+        """
+        target = self._config.model._target_
         try:
             model = self._builder(
                 widths=list(candidate.widths),
@@ -66,28 +78,20 @@ class ModelBuilder:
                 num_classes=self._num_classes if self._num_classes is not None else 1,
                 **self._config.model.args,
             )
+            if isinstance(model, keras.Model) and not model.built:
+                model(keras.KerasTensor((None, *self._input_shape)))
         except Exception as error:
-            target = self._config.model._target_
-            raise TrialFault(
-                FailureKind.INVALID, f"the builder {target} failed: {type(error).__name__}: {error}"
-            ) from error
+            kind, message = kind_of(error)
+            raise TrialFault(kind, f"the builder {target} failed: {message}") from error
         if not isinstance(model, keras.Model):
             raise TrialFault(
                 FailureKind.INVALID,
-                f"the builder {self._config.model._target_} must return a keras.Model, but got {type(model).__name__}",
+                f"the builder {target} must return a keras.Model, but got {type(model).__name__}",
             )
-        model = with_float32_output(model)
-        self._compile(model, candidate, recipe)
-        return BuiltModel(model, time.perf_counter() - began)
+        return model
 
     def _compile(self, model: keras.Model, candidate: Candidate, recipe: Recipe) -> None:
-        train = self._config.train
-        optimizer = keras.optimizers.get(
-            {
-                "class_name": train.optimizer,
-                "config": {**train.optimizer_args, "learning_rate": learning_rate(recipe, train, candidate)},
-            }
-        )
+        optimizer = self._optimizer(candidate, recipe)
         # Keras wraps the optimizer only if the model's own policy is named mixed_float16: a single float16 layer, a
         # policy map or pure float16 would silently train without loss scaling.
         if any(layer.compute_dtype == "float16" for layer in model._flatten_layers() if layer.weights):
@@ -99,6 +103,15 @@ class ModelBuilder:
             steps_per_execution=candidate.steps_per_execution,
             auto_scale_loss=False,
         )
+
+    def _optimizer(self, candidate: Candidate, recipe: Recipe) -> keras.Optimizer:
+        train = self._config.train
+        rate = learning_rate(recipe, train, candidate)
+        config = {"class_name": train.optimizer, "config": {**train.optimizer_args, "learning_rate": rate}}
+        try:
+            return keras.optimizers.get(config)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"train.optimizer_args do not fit the optimizer {train.optimizer}: {error}") from error
 
     def _loss(self) -> Any:
         name = self._config.train.loss
@@ -117,7 +130,7 @@ def with_float32_output(model: keras.Model) -> keras.Model:
     policy, the output is float32.
 
     Raises:
-        TrialFault: the output is 16-bit in a way that cannot be mended from outside (a subclassed model).
+        TrialFault: the output is 16-bit in a way that cannot be mended from outside, such as in a subclassed model.
     """
     if all(dtype == "float32" for dtype in output_dtypes(model)):
         return model
@@ -130,26 +143,38 @@ def with_float32_output(model: keras.Model) -> keras.Model:
             if any(operation.output is output for output in keras.tree.flatten(model.outputs))
         }
     else:
-        raise TrialFault(
-            FailureKind.INVALID,
-            'the model\'s output is 16-bit; give its last layer dtype="float32" in the builder',
-        )
+        raise _not_mended(f"{type(model).__name__} is a class of its own")
 
     def clone(layer: keras.Layer) -> keras.Layer:
         config = layer.get_config()
         return layer.__class__.from_config({**config, "dtype": "float32"} if layer.name in last else config)
 
-    mended = keras.models.clone_model(model, clone_function=clone)
+    try:
+        mended = keras.models.clone_model(model, clone_function=clone)
+    except (TypeError, ValueError) as error:  # a Lambda, or an operation that is no layer
+        raise _not_mended(str(error).strip().split("\n")[0]) from error
     mended.set_weights(model.get_weights())
+    if any(dtype != "float32" for dtype in output_dtypes(mended)):
+        raise _not_mended("it comes from a model within the model")
     return mended
 
 
+def _not_mended(reason: str) -> TrialFault:
+    return TrialFault(
+        FailureKind.INVALID,
+        f'the model\'s output is 16-bit; give its last layer dtype="float32" in the builder ({reason})',
+    )
+
+
 def output_dtypes(model: keras.Model) -> list[str]:
-    """Dtypes of the model's outputs; empty for a subclassed model that was not called yet."""
+    """Dtypes of the outputs of a built model."""
     try:
-        return [keras.backend.standardize_dtype(output.dtype) for output in keras.tree.flatten(model.outputs)]
-    except (AttributeError, ValueError):
-        return []
+        outputs = model.outputs
+    except (AttributeError, ValueError):  # a subclassed model
+        if (built := model.get_build_config()) is None:  # it says itself that it is built, and not from which shape
+            return [str(model.layers[-1].compute_dtype)]
+        outputs = model.compute_output_spec(keras.KerasTensor(built["input_shape"]))
+    return [keras.backend.standardize_dtype(output.dtype) for output in keras.tree.flatten(outputs)]
 
 
 def _check_signature(builder: Callable[..., Any], config: Config) -> None:

@@ -35,8 +35,6 @@ def _output_dtype(model: keras.Model) -> str:
     from autotune.worker.child.build import output_dtypes
 
     found = set(output_dtypes(model))
-    if not found:
-        return str(keras.backend.standardize_dtype(model.layers[-1].compute_dtype))
     return "float32" if found == {"float32"} else sorted(found - {"float32"})[0]
 
 

@@ -1,12 +1,14 @@
 """The worker's loop: read a request, do it, answer. Nothing here decides anything.
 
-Run by the parent as `python -m autotune.worker.child.main <read fd> <write fd>`.
+The parent starts `serve` in a process of its own (see `autotune.worker.process`).
 """
 
 from __future__ import annotations
 
 import os
-import sys
+import queue
+import signal
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from autotune import codec
 from autotune.config.schema import Config
 from autotune.data import Dataset, load
-from autotune.errors import TrialFault, UserError
+from autotune.errors import AutotuneError, TrialFault, UserError
 from autotune.trial import DatasetFacts, Failure, FailureKind
 from autotune.worker.protocol import (
     Answer,
@@ -47,7 +49,9 @@ class Session:
             validation=len(dataset.validation),
             test=len(dataset.test),
             input_shape=tuple(dataset.input_shape),
-            num_classes=dataset.num_classes,
+            num_classes=None
+            if dataset.num_classes is None
+            else int(dataset.num_classes),  # a source may count by numpy
             origin=dataset.origin,
             fingerprint=dataset.fingerprint,
             stand_in=dataset.stand_in,
@@ -85,15 +89,16 @@ class Session:
         """See `artifacts.evaluate`."""
         from autotune.worker.child import artifacts
 
-        _, dataset = self._opened()
-        return artifacts.evaluate(codec.restore(EvaluateArgs, args), dataset, self._trainer.metric)
+        config, dataset = self._opened()
+        metric = self._trainer.metric
+        return artifacts.evaluate(codec.restore(EvaluateArgs, args), dataset, metric, config.model._target_)
 
     def export(self, args: dict[str, Any]) -> None:
         """See `artifacts.export`."""
         from autotune.worker.child import artifacts
 
-        _, dataset = self._opened()
-        artifacts.export(codec.restore(ExportArgs, args), dataset)
+        config, dataset = self._opened()
+        artifacts.export(codec.restore(ExportArgs, args), dataset, config.model._target_)
 
     def reload(self, args: dict[str, Any]) -> float:
         """See `artifacts.reload_difference`."""
@@ -106,6 +111,7 @@ class Session:
         import numpy as np
 
         from autotune.tracking.register import register_model
+        from autotune.worker.child import artifacts
 
         asked = codec.restore(RegisterArgs, args)
         with np.load(asked.reference_path) as reference:
@@ -120,6 +126,7 @@ class Session:
             tags=asked.tags,
             pip_requirements=asked.pip_requirements,
             signature_example=example,
+            load=lambda path: artifacts.load_model(str(path), asked.builder, compiled=False),
         )
 
     def _opened(self) -> tuple[Config, Dataset]:
@@ -128,35 +135,65 @@ class Session:
         return self._config, self._dataset
 
 
-OPERATIONS = ("open", "start", "prepare", "probe", "train", "evaluate", "export", "reload", "register")
-
-
 def answer(session: Session, request: Request) -> Answer:
     """Do one request; whatever goes wrong is part of the answer."""
     try:
         operation: Callable[..., Any] = getattr(session, request.operation)
         return Answer(value=codec.plain(operation(**request.args)))
     except UserError as error:
+        _log_cause(error)
         return Answer(user_error=(type(error).__name__, str(error)))
     except TrialFault as fault:
+        _log_cause(fault)
         return Answer(failure=Failure(FailureKind(fault.kind), fault.message, fault.detail))
     except Exception as error:  # noqa: BLE001 (a fault is an answer too)
         from autotune.worker.child.faults import kind_of
 
-        traceback.print_exc()  # the worker's log keeps the whole of it
+        traceback.print_exc()
         kind, message = kind_of(error)
         return Answer(failure=Failure(kind, message, traceback.format_exc()[-4000:]))
 
 
+def _log_cause(error: AutotuneError) -> None:
+    """The worker's log keeps where a person's own code failed; the message is one line."""
+    if error.__cause__ is not None:
+        traceback.print_exception(error)
+
+
+def encoded(outcome: Answer) -> str:
+    """One line; a value that JSON does not have, such as NaN, is a failure and not the end of the worker."""
+    try:
+        return codec.dumps(outcome)
+    except (TypeError, ValueError) as error:
+        return codec.dumps(Answer(failure=Failure(FailureKind.INVALID, f"the answer cannot be sent: {error}")))
+
+
 def serve(read_fd: int, write_fd: int) -> None:
-    """Answer requests until the parent closes its end, which also happens when it dies."""
+    """Answer requests, one at a time, until the parent closes its end, which also happens when it dies.
+
+    Requests are read beside the work: when the parent dies during a training, nobody waits for its end, or ends a
+    worker that hangs, so this process group then ends itself.
+    """
+    for descriptor in (read_fd, write_fd):
+        os.set_inheritable(descriptor, False)  # what a person's code starts must not keep the pipes open
     session = Session()
-    with os.fdopen(read_fd, encoding="utf-8") as requests, os.fdopen(write_fd, "w", encoding="utf-8") as answers:
-        for line in requests:
-            request = codec.loads(Request, line)
-            answers.write(codec.dumps(answer(session, request)) + "\n")
+    waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    idle = threading.Event()
+    idle.set()
+    threading.Thread(target=_receive, args=(read_fd, waiting, idle), daemon=True).start()
+    with os.fdopen(write_fd, "w", encoding="utf-8") as answers:
+        while (line := waiting.get()) is not None:
+            outcome = encoded(answer(session, codec.loads(Request, line)))
+            idle.set()  # before the answer can be read, and the next request sent or the pipe closed upon it
+            answers.write(outcome + "\n")
             answers.flush()
 
 
-if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]))
+def _receive(read_fd: int, waiting: queue.SimpleQueue[str | None], idle: threading.Event) -> None:
+    with os.fdopen(read_fd, encoding="utf-8") as requests:
+        for line in requests:
+            idle.clear()
+            waiting.put(line)
+    if not idle.is_set() and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    waiting.put(None)

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from autotune.config.train import TrainConfig
+from autotune.errors import ConfigError
 from autotune.trial import Candidate, Recipe
 
 
@@ -32,15 +33,33 @@ def learning_rate(recipe: Recipe, train: TrainConfig, candidate: Candidate) -> A
 
 
 def user_callbacks(train: TrainConfig, candidate: Candidate) -> list[keras.callbacks.Callback]:
-    """A person's own callbacks, made anew; their `step_args` are rescaled with the batch."""
+    """A person's own callbacks, made anew; their `step_args` (numbers, or lists of them) are rescaled with the batch.
+
+    Raises:
+        ConfigError: one cannot be made, or a step argument is no number.
+    """
     from autotune.targets import resolve
 
     factor = train.batch_size / candidate.batch_size
     made = []
     for config in train.callbacks:
         args = {
-            name: max(1, round(value * factor)) if name in config.step_args else value
+            name: _rescaled(value, factor, name) if name in config.step_args else value
             for name, value in config.args.items()
         }
-        made.append(resolve(config._target_, "train.callbacks._target_")(**args))
+        callback = resolve(config._target_, "train.callbacks._target_")
+        try:
+            made.append(callback(**args))
+        except Exception as error:
+            raise ConfigError(
+                f"the callback {config._target_} cannot be made with its args: {type(error).__name__}: {error}"
+            ) from error
     return made
+
+
+def _rescaled(steps: Any, factor: float, name: str) -> Any:
+    if isinstance(steps, list):
+        return [_rescaled(step, factor, name) for step in steps]
+    if isinstance(steps, bool) or not isinstance(steps, (int, float)):
+        raise ConfigError(f"train.callbacks[].step_args must name numbers of steps, but {name} is {steps!r}")
+    return max(1, round(steps * factor))

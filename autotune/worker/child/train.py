@@ -13,10 +13,10 @@ import numpy as np
 
 from autotune.config.schema import Config
 from autotune.data import Dataset, Part
-from autotune.errors import ConfigError
+from autotune.errors import ConfigError, TrialFault
 from autotune.space.recipe import evaluated_epochs
 from autotune.targets import resolve
-from autotune.trial import EpochPoint, TrainingRun
+from autotune.trial import EpochPoint, FailureKind, TrainingRun
 from autotune.worker.child import effect
 from autotune.worker.child.build import ModelBuilder
 from autotune.worker.child.feed import Feed
@@ -38,22 +38,19 @@ class Trainer:
         self.metric = Metric(config)
 
     def train(self, args: TrainArgs) -> TrainingRun:
-        """One training run from fresh weights."""
+        """One training run from fresh weights.
+
+        Raises:
+            TrialFault: the trained model was to be kept and cannot be saved.
+        """
         candidate, recipe = args.candidate, args.recipe
         model = self._builder.build(candidate, recipe, args.seed).model
         digest = _digest(model)
         curve = _Curve(self.metric, self._dataset.validation, evaluated_epochs(recipe.epochs))
         callbacks = [*user_callbacks(self._config.train, candidate), curve]
-        model.fit(
-            self._feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed),
-            epochs=recipe.epochs,
-            callbacks=callbacks,
-            verbose=0,
-            shuffle=False,  # the feed has shuffled
-        )
+        self._fit(model, args, callbacks)
         if args.keep_path is not None:
-            Path(args.keep_path).parent.mkdir(parents=True, exist_ok=True)
-            model.save(args.keep_path)
+            _save(model, Path(args.keep_path))
         applied, scale = _applied_steps(model)
         return TrainingRun(
             candidate=candidate,
@@ -70,6 +67,22 @@ class Trainer:
             effect=effect.inspect(model),
             model_path=args.keep_path,
         )
+
+    def _fit(self, model: keras.Model, args: TrainArgs, callbacks: list[keras.callbacks.Callback]) -> None:
+        """Train; the feed has shuffled.
+
+        One iterator for the whole training saves milliseconds at the start of each epoch, which is a good part of a
+        short one. Keras rounds such an epoch up to whole executions, so it is taken only where it divides; a search
+        asks for nothing else, a person may.
+        """
+        candidate, recipe = args.candidate, args.recipe
+        batches = self._feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed)
+        steps: int | None = recipe.examples // candidate.batch_size
+        if steps and steps % candidate.steps_per_execution == 0:
+            batches = batches.repeat()
+        else:
+            steps = None
+        model.fit(batches, epochs=recipe.epochs, steps_per_epoch=steps, callbacks=callbacks, verbose=0, shuffle=False)
 
 
 class Metric:
@@ -91,7 +104,10 @@ class Metric:
             ConfigError: a person's own metric failed or did not return one number.
         """
         try:
-            value = float(self._function(y_true, y_pred, **self._args))
+            returned = self._function(y_true, y_pred, **self._args)
+            if isinstance(returned, (str, bytes)):  # float() would read it
+                raise TypeError(f"it returned {returned!r}")
+            value = float(returned)
         except Exception as error:
             raise ConfigError(
                 f"the metric {self._name} failed: {type(error).__name__}: {error}; it is called as metric(y_true,"
@@ -133,6 +149,15 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
             metric = self._metric(self._validation.y, predict(self.model, self._validation.x))
         self.points.append(EpochPoint(epoch + 1, loss if math.isfinite(loss) else None, metric, self._elapsed_s))
         self._epoch_began = time.perf_counter()
+
+
+def _save(model: keras.Model, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        model.save(path)
+    except (NotImplementedError, TypeError, ValueError) as error:  # such as a class without get_config
+        reason = " ".join(str(error).split())[:300]
+        raise TrialFault(FailureKind.INVALID, f"the trained model cannot be saved: {reason}") from error
 
 
 def _applied_steps(model: keras.Model) -> tuple[int, float | None]:

@@ -1,0 +1,186 @@
+"""Trainings of a small model: what they count, what they share, and how float16 goes wrong in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.config.train import CallbackConfig, TrainConfig
+from autotune.decide import health
+from autotune.errors import ConfigError, TrialFault
+from autotune.trial import Candidate, FailureKind, TrainingRun, Xla
+from autotune.worker.protocol import TrainArgs
+from tests.worker import people
+
+pytestmark = pytest.mark.slow
+
+MAX_SKIPPED = 0.2
+Train = Callable[..., TrainingRun]
+
+
+def trainer(config: Any) -> Any:
+    from autotune.worker.child.build import ModelBuilder
+    from autotune.worker.child.feed import Feed
+    from autotune.worker.child.train import Trainer
+
+    dataset = people.dataset()
+    return Trainer(config, dataset, ModelBuilder(config, (4,), 3), Feed(dataset.train, 0))
+
+
+def run(candidate: Candidate, seed: int = 0, epochs: int = 2, keep: Path | None = None, **config: Any) -> TrainingRun:
+    made = people.config(**config)
+    args = TrainArgs(
+        candidate, people.recipe(candidate, made, epochs=epochs), seed, None if keep is None else str(keep)
+    )
+    result: TrainingRun = trainer(made).train(args)
+    return result
+
+
+def test_a_run_says_what_it_did() -> None:
+    done = run(people.candidate(), seed=3, epochs=6)
+    assert (done.seed, done.iterations, done.skipped_steps, done.loss_scale) == (3, 72, 0, None)
+    assert [point.epoch for point in done.curve] == [1, 2, 3, 4, 5, 6]
+    assert [point.metric is not None for point in done.curve] == [False, True, False, True, False, True]
+    assert done.metric == done.curve[-1].metric
+    assert done.metric is not None
+    assert done.metric > 0.45  # a third by chance
+    losses = [point.train_loss for point in done.curve]
+    assert losses[-1] < losses[0]
+    elapsed = [point.elapsed_s for point in done.curve]
+    assert elapsed == sorted(elapsed)
+    assert done.train_s == elapsed[-1]
+    assert health.training_failure(done, MAX_SKIPPED) is None
+
+
+@pytest.mark.parametrize("per_execution", [5, 6, 24])
+def test_steps_per_execution_neither_adds_nor_drops_steps(per_execution: int) -> None:
+    """12 steps an epoch: 5 does not divide it, 24 is more than an epoch."""
+    one, many = (run(people.candidate(per_execution=steps)) for steps in (1, per_execution))
+    assert many.iterations == many.recipe.total_steps == 24
+    # The order of examples is the same where the steps of an epoch are a multiple; the search asks for nothing else.
+    exact = 12 % per_execution == 0
+    assert [p.train_loss for p in many.curve] == pytest.approx(
+        [p.train_loss for p in one.curve], rel=1e-5 if exact else 0.02
+    )
+    if exact:
+        assert many.metric == one.metric
+
+
+def test_a_partial_batch_is_no_step() -> None:
+    done = run(people.candidate(batch=50), epochs=3)  # two whole batches in 120 examples
+    assert done.iterations == done.recipe.total_steps == 6
+
+
+def test_one_seed_starts_alike_under_every_policy_and_repeats_exactly() -> None:
+    policies = ("float32", "mixed_bfloat16", "mixed_float16")
+    runs = {policy: run(people.candidate(policy), seed=1) for policy in policies}
+    assert len({done.weights_digest for done in runs.values()}) == 1
+    again = run(people.candidate(), seed=1)
+    assert (again.metric, again.curve[-1].train_loss) == (runs["float32"].metric, runs["float32"].curve[-1].train_loss)
+    assert run(people.candidate(), seed=2).weights_digest != again.weights_digest
+    assert {done.effect.effective_dtype for done in runs.values()} == {"float32", "bfloat16", "float16"}
+
+
+def test_xla_changes_no_weights_at_the_start() -> None:
+    assert run(people.candidate(xla=Xla.ON)).weights_digest == run(people.candidate()).weights_digest
+
+
+def test_float16_counts_the_steps_that_were_skipped() -> None:
+    done = run(people.candidate("mixed_float16"))
+    assert done.loss_scale == 32768.0 / 2**done.skipped_steps
+    assert done.iterations + done.skipped_steps == 24
+    assert health.training_failure(done, MAX_SKIPPED) is None
+
+
+def test_a_loss_scale_that_collapses_is_no_result_although_nothing_in_the_history_is_odd() -> None:
+    """An epsilon that float16 flushes to zero: the loss is finite, every gradient is not, and no weight moves."""
+    done = run(people.candidate("mixed_float16"), build="nets.collapsing")
+    assert done.loss_finite
+    assert done.metric is not None
+    assert (done.iterations, done.skipped_steps) == (0, 24)
+    assert done.loss_scale == 32768.0 / 2**24
+    failure = health.training_failure(done, MAX_SKIPPED)
+    assert failure is not None
+    assert failure.kind is FailureKind.NAN
+    assert failure.message.startswith("loss-scale collapse")
+    healthy = run(people.candidate("mixed_bfloat16"), build="nets.collapsing")
+    assert healthy.iterations == 24
+    assert health.training_failure(healthy, MAX_SKIPPED) is None
+
+
+def test_a_loss_that_is_nan_is_none_in_the_curve() -> None:
+    done = run(people.candidate(), build="nets.blank")
+    assert not done.loss_finite
+    assert [point.train_loss for point in done.curve] == [None, None]
+    failure = health.training_failure(done, MAX_SKIPPED)
+    assert failure is not None
+    assert failure.kind is FailureKind.NAN
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("nets.in_words", "the metric nets.in_words failed: TypeError: it returned '0.9'"),
+        ("nets.all_float32", "the metric nets.all_float32 failed: TypeError: "),
+        ("autotune.worker.metrics.mean_absolute_error", "failed: ValueError: cannot reshape"),
+        ("nets.accuracy", "nets has no 'accuracy'"),
+    ],
+)
+def test_a_metric_that_returns_no_number_is_the_persons_mistake(metric: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run(people.candidate(), metric=metric)
+    assert said in str(caught.value)
+
+
+def test_a_metric_that_is_not_finite_is_none() -> None:
+    from autotune.worker.child.train import Metric
+
+    metric = Metric(people.config(metric="autotune.worker.metrics.mean_absolute_error"))
+    assert metric(np.zeros(2), np.full((2, 1), np.inf)) is None
+    assert metric(np.zeros(2), np.ones((2, 1))) == 1.0
+
+
+def test_a_persons_callback_takes_part_with_its_steps_rescaled() -> None:
+    import sys
+
+    callback = CallbackConfig(_target_="nets.Seen", args={"warm": 8, "marks": [4], "name": "a"}, step_args=["warm"])
+    train = TrainConfig(batch_size=10, callbacks=[callback])
+    run(people.candidate(batch=20), train=train)
+    assert sys.modules["nets"].Seen.made == [{"warm": 4, "marks": [4], "name": "a"}]
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras under NumPy 2
+def test_the_trained_model_is_kept_where_asked(tmp_path: Path) -> None:
+    import keras
+
+    from autotune.worker.child.train import predict
+
+    done = run(people.candidate(), keep=tmp_path / "models" / "trial.keras")
+    assert done.model_path == str(tmp_path / "models" / "trial.keras")
+    kept = keras.models.load_model(done.model_path)
+    validation = people.dataset().validation
+    assert np.mean(predict(kept, validation.x).argmax(axis=1) == validation.y) == done.metric
+
+
+def test_a_model_that_cannot_be_saved_says_what_its_class_lacks(tmp_path: Path) -> None:
+    with pytest.raises(TrialFault) as caught:
+        run(people.candidate(), keep=tmp_path / "trial.keras", build="nets.subclassed")
+    assert caught.value.kind is FailureKind.INVALID
+    assert caught.value.message.startswith("the trained model cannot be saved: Object HeadFirst was created by passing")
+    assert "get_config()" in caught.value.message
+
+
+def test_predicting_leaves_the_model_as_it_was_compiled() -> None:
+    from autotune.worker.child.build import ModelBuilder
+    from autotune.worker.child.train import predict
+
+    config, candidate = people.config(), people.candidate("mixed_bfloat16", xla=Xla.ON, per_execution=4)
+    model = ModelBuilder(config, (4,), 3).build(candidate, people.recipe(candidate, config), 0).model
+    outputs = predict(model, people.dataset().test.x)
+    assert (outputs.shape, outputs.dtype) == ((40, 3), np.float32)
+    np.testing.assert_allclose(outputs.sum(axis=1), 1, atol=1e-6)
+    assert (model.jit_compile, model.steps_per_execution) == (True, 4)
