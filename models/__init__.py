@@ -7,7 +7,8 @@ The contract of a builder, here and in a person's own file:
     ) -> keras.Model
 
 - It returns a new, uncompiled Keras model from float32 `(batch, *input_shape)` to
-  `(batch, num_classes)`: logits or probabilities, as the loss in `conf/model/*.yaml` expects.
+  `(batch, num_classes)`: probabilities for a classification, since `train.loss` names a
+  loss with its defaults (a head of logits would train, badly).
 - `widths` are the sizes that the autotuner may move, in the order in which the model uses them.
   Those that a person starts from, and the inclusive `[min, max]` of each, are `widths` and
   `width_bounds` in the model's YAML.

@@ -177,6 +177,16 @@ def test_make_ui_without_a_study_says_what_to_do(installed: Path) -> None:
     assert "no MLflow store at outputs/mlflow.db; make one with: make run" in answer.stderr
 
 
+def test_make_ui_opens_the_store_that_studies_are_sent_to(installed: Path) -> None:
+    server = "postgresql://host/runs?a=1&b=2"
+    answer = shell("make", "ui", cwd=installed, env={"MLFLOW_TRACKING_URI": server})
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.splitlines()[-1].endswith(f"--backend-store-uri {server}")
+    (installed / "mine.db").touch()
+    answer = shell("make", "ui", "STORE=mine.db", cwd=installed, env={"MLFLOW_TRACKING_URI": ""})
+    assert answer.stdout.splitlines()[-1].endswith("--backend-store-uri sqlite:///mine.db")
+
+
 # The wheel
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit:  # --version has printed
         return 0
     try:
+        _end_like_ctrl_c()
         _check(command)
         return _run(command) if command.runs else _print(command)
     except KeyboardInterrupt:
@@ -49,6 +51,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 (the last resort: a fault is one line, too)
         line = complaints.describe(error, command)
         return _user_error(line) if line else _fault(error)
+
+
+def _end_like_ctrl_c() -> None:
+    """SIGTERM, as a scheduler or a container sends it, ends a run as cleanly as Ctrl-C does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with suppress(ValueError):  # not the main thread: whoever called has handlers of their own
+        signal.signal(signal.SIGTERM, interrupt)
 
 
 def _run(command: flags.CommandLine) -> int:

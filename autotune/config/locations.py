@@ -32,7 +32,13 @@ def check_output(config: Config) -> None:
         ConfigError: the root is a file or not writable, or the named folder exists or is no plain name.
     """
     root = Path(config.output.root)
-    existing = next(path for path in (root, *root.parents) if path.exists())
+    try:
+        existing = next(path for path in (root, *root.parents) if path.exists())
+    except OSError as error:  # a folder above that may not be looked into, a name that is too long
+        raise ConfigError(
+            f"output.root must be a folder that can be made, but got {str(root)!r} ({error.strerror});"
+            " choose another place with output.root=..."
+        ) from None
     require(
         existing.is_dir(),
         "output.root must be a folder",

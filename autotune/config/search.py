@@ -88,7 +88,7 @@ class SearchConfig:
         max_worker_growth_mb: a worker that has grown by this much is replaced [MB].
     """
 
-    trials: int = 12
+    trials: int = 10
     budget: Optional[str] = "6m"
     policies: Optional[List[str]] = None
     batch_sizes: Optional[List[int]] = None

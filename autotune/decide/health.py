@@ -58,5 +58,9 @@ def training_failure(run: TrainingRun, max_skipped_share: float) -> Failure | No
     if run.metric is None:
         return Failure(FailureKind.NAN, "the metric on the validation part was not finite")
     if run.iterations + run.skipped_steps != steps:
-        return Failure(FailureKind.INVALID, f"{run.iterations} optimizer steps were applied instead of {steps}")
+        return Failure(
+            FailureKind.INVALID,
+            f"{run.iterations} optimizer steps were applied instead of {steps}: what changes their number (early"
+            " stopping, gradient accumulation) cannot be compared",
+        )
     return None

@@ -20,7 +20,7 @@ from autotune.hardware.policies import PolicyChoice, policy_choices
 from autotune.hardware.profile import Profile
 from autotune.hardware.visible import visible_gpus
 
-__all__ = ["Device", "Target", "detect", "on_target", "resolve_target"]
+__all__ = ["Device", "Target", "detect", "on_target", "resolve_target", "seen_by_framework"]
 
 _MIB_PER_GIB = 1024
 
@@ -60,7 +60,9 @@ class Device:
     @property
     def memory_total_mb(self) -> float | None:
         """Memory that training can use: the GPU's (a MIG instance's own), or the host's."""
-        return self.gpus[0].memory_total_mb if self.gpus else self.host.usable_memory_mb
+        if self.kind is DeviceKind.gpu:
+            return self.gpus[0].memory_total_mb if self.gpus else None
+        return self.host.usable_memory_mb
 
     def policy_choices(self) -> tuple[PolicyChoice, ...]:
         """What is worth trying here, with this environment's oneDNN settings."""
@@ -110,6 +112,35 @@ def detect(
         fingerprint = {"kind": "cpu", "name": name} | _host_fingerprint(host)
     notes += _host_notes(host)
     return Device(profile.kind, name, profile, fingerprint, host, report.status, visible.gpus, tuple(notes))
+
+
+def seen_by_framework(device: Device, name: str | None, compute_capability: tuple[int, int] | None) -> Device:
+    """The device where the framework uses a GPU that NVML did not show (no driver library, another vendor).
+
+    Args:
+        device: what was detected, a CPU.
+        name: the GPU's, as the framework reports it.
+        compute_capability: the GPU's, if it has one.
+    """
+    title = name or "unknown GPU"
+    known = match_gpu(name, None, compute_capability, bundled_profiles())
+    bare = Profile(
+        name="unknown_gpu",
+        title=title,
+        kind=DeviceKind.gpu,
+        compute_capability=compute_capability,
+        source="read from the framework; peak rates, memory and bandwidth are unknown",
+        verified="read from the device",
+    )
+    note = f"{title} is known from the framework alone ({device.nvml.reason}): its load, power and memory are unknown"
+    return replace(
+        device,
+        kind=DeviceKind.gpu,
+        name=title,
+        profile=known or bare,
+        fingerprint=device.fingerprint | {"kind": "gpu", "name": title},
+        notes=(*device.notes, note),
+    )
 
 
 def on_target(target: Profile, device: Device) -> tuple[bool, str]:

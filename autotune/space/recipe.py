@@ -39,7 +39,7 @@ class Fidelity:
         return f"{self.examples:,} examples x {self.epochs} epochs"
 
 
-EVALUATIONS = 3
+EVALUATIONS = 2
 """Evaluations on the validation part in one training, the last one at its end: each is a whole forward pass."""
 
 

@@ -45,8 +45,9 @@ class _Evidence:
 def confirm(context: StudyContext, finalists: list[int]) -> int:
     """The trial number of the first finalist that is FASTER and PASS, or the baseline's."""
     context.stage(Stage.CONFIRM, len(finalists))
+    looks = _looks(context)
     for number in finalists:
-        confirmation = _confirm_one(context, number, len(finalists))
+        confirmation = _confirm_one(context, number, len(finalists), looks)
         context.record.append(FinalistConfirmed(confirmation))
         if confirmation.succeeded:
             return number
@@ -58,12 +59,16 @@ def first_seed(context: StudyContext) -> int:
     return context.config.train.seed + CONFIRM_SEED_OFFSET
 
 
-def _confirm_one(context: StudyContext, number: int, finalists: int) -> Confirmation:
-    candidate = context.view.trials[number].candidate
-    evidence = _Evidence()
+def _looks(context: StudyContext) -> list[int]:
+    """At how many seeds the verdict is looked at, fixed before any finalist is trained on one of them."""
     spread = accuracy.spread(list(context.baseline_metrics.values()))
     fixed = accuracy.looks(spread, context.config.constraint.margin)
-    looks = sorted({max(look, context.config.constraint.seeds) for look in fixed})
+    return sorted({max(look, context.config.constraint.seeds) for look in fixed})
+
+
+def _confirm_one(context: StudyContext, number: int, finalists: int, looks: list[int]) -> Confirmation:
+    candidate = context.view.trials[number].candidate
+    evidence = _Evidence()
     level = accuracy.LOOK_LEVEL / finalists
     _fresh_processes(context, number, candidate, evidence, seeds=looks[0])
     verdict = _judge(context, evidence, level)

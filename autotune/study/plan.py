@@ -13,7 +13,7 @@ from autotune.trial import DatasetFacts, Probe, Stage
 
 # Costs around the trainings, as seen on two CPU cores; they only divide the budget and judge nothing.
 _SCREEN_TRIAL_S = 6.0
-_CONFIRM_TIMING_S = 8.0
+_CONFIRM_TIMING_S = 13.0
 _EXPORT_S = 10.0
 _TRAINING_OVERHEAD_S = 1.0
 
@@ -23,10 +23,13 @@ _SAFETY = 0.85
 # Share of the budget that screening may take at most.
 _SCREEN_SHARE = 0.25
 
-_LEAST_CONFIRM = 0.6
+_LEAST_CONFIRM = 0.75
 
 # A verified candidate is faster than the baseline: on average about this share of its training time.
 _CANDIDATE_SHARE = 0.6
+
+# Trainings of candidates that turn out to be less accurate, before one passes.
+_REJECTED_RUNS = 3
 
 # Evaluation is a forward pass, training three of its size.
 _FORWARD_SHARE = 1 / 3
@@ -89,7 +92,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
         "export": _EXPORT_S + 2 * start_s,
     }
     baseline_runs = seeds + confirm_seeds
-    candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + confirm_seeds)
+    candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + _REJECTED_RUNS + confirm_seeds)
     left_s = remaining_s - sum(fixed.values())
     affordable_s = _SAFETY * left_s / (baseline_runs + candidate_runs)
     fidelity, reasons = _fidelity(config, data, per_example_s, affordable_s)
@@ -97,7 +100,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     shares = {
         "baseline": seeds * train_s,
         "screen": fixed["screen"],
-        "verify": _CANDIDATE_SHARE * search.finalists * search.gate_seeds * train_s,
+        "verify": _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + _REJECTED_RUNS) * train_s,
         "confirm": fixed["timing"] + (1 + _CANDIDATE_SHARE) * confirm_seeds * train_s,
         "export": fixed["export"],
     }
@@ -131,12 +134,13 @@ def _fidelity(
 ) -> tuple[Fidelity, list[str]]:
     train = config.train
     if train.examples is not None and train.epochs is not None:
-        examples = min(train.examples, data.train)
-        return Fidelity(_whole_batches(examples, config), train.epochs), ["train.examples and train.epochs are set"]
+        return Fidelity(train.examples, train.epochs), ["train.examples and train.epochs are set"]
     if math.isinf(affordable_s):
-        epochs = train.epochs or _EPOCHS
-        examples = min(train.examples or data.train, data.train)
-        return Fidelity(_whole_batches(examples, config), epochs), ["no budget: all training examples"]
+        examples = train.examples or _whole_batches(data.train, config)
+        reason = f"no budget: all {data.train:,} training examples, in whole batches of the largest size"
+        return Fidelity(examples, train.epochs or _EPOCHS), [
+            "no budget, train.examples is set" if train.examples else reason
+        ]
     # Example passes that one training affords.
     passes = max(0.0, affordable_s - _TRAINING_OVERHEAD_S) / per_example_s
     passes -= _evaluation_passes(train.epochs or _EPOCHS, data.validation)
@@ -147,7 +151,8 @@ def _fidelity(
     reasons = [f"the budget affords trainings of about {max(0.0, affordable_s):.0f} s at the baseline's speed"]
     if not enough:
         reasons.append("that is too short to train anything, so the shortest sensible training is taken")
-    return Fidelity(_whole_batches(fidelity.examples, config), fidelity.epochs), reasons
+    examples = train.examples or _whole_batches(fidelity.examples, config)
+    return Fidelity(examples, fidelity.epochs), reasons
 
 
 def _epochs_for(train: TrainConfig, examples: int, passes: float) -> tuple[Fidelity, bool]:

@@ -7,7 +7,7 @@ from autotune.decide import accuracy
 from autotune.record.events import TrialJudged
 from autotune.record.view import TrialView
 from autotune.study.context import StudyContext
-from autotune.trial import Candidate, Policy, Stage, TrialState, Xla
+from autotune.trial import Candidate, Stage, TrialState, Xla
 
 
 def departures(candidate: Candidate, baseline: Candidate) -> int:
@@ -29,30 +29,39 @@ def verify(context: StudyContext) -> list[int]:
     queue = _faster_than_baseline(context)
     wanted = search.finalists if search.verify is Verify.fastest else len(queue)
     context.stage(Stage.VERIFY, min(wanted, len(queue)) * search.gate_seeds)
-    passed: list[int] = []
-    rejected_batches: dict[Policy, tuple[int, int]] = {}
-    while queue:
+    passed: list[TrialView] = []
+    lost: list[TrialView] = []  # clearly less accurate, in the order in which that was seen
+    while queue and len(passed) < wanted:
         trial = queue.pop(0)
-        if len(passed) >= wanted:
-            slowest = min(passed, key=lambda number: _speedup(context.view.trials[number]))
-            _judge_rest(context, [trial], slowest)
-            continue
-        if (known := rejected_batches.get(trial.candidate.policy)) and search.verify is Verify.fastest:
-            number, batch = known
-            if trial.candidate.batch_size >= batch:
-                reason = (
-                    f"not trained: trial {number}, with the same policy and a batch no larger, clearly lost accuracy"
-                )
-                context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, reason))
-                continue
-        if not _affordable(context, trial):
-            context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, "not trained: the budget is used"))
-            continue
-        if _passes(context, trial):
-            passed.append(trial.number)
-        elif trial.state is TrialState.REJECTED and _clearly_lost(context, trial):
-            rejected_batches[trial.candidate.policy] = (trial.number, trial.candidate.batch_size)
-    return sorted(passed, key=lambda number: -_speedup(context.view.trials[number]))[: search.finalists]
+        if search.verify is Verify.fastest and (known := _lost_alike(trial, lost)) is not None:
+            _skip(
+                context, trial, f"trial {known.number}, of the same policy and no larger batch, clearly lost accuracy"
+            )
+        elif not _affordable(context, trial):
+            _skip(context, trial, "the budget is used")
+        elif _passes(context, trial):
+            passed.append(trial)
+        elif _clearly_lost(context, trial):
+            lost.append(trial)
+            # What a batch costs in accuracy hardly depends on the policy: as large ones are tried last.
+            smallest = min(found.candidate.batch_size for found in lost)
+            queue.sort(key=lambda other: other.candidate.batch_size >= smallest)
+    _judge_rest(context, queue, passed)
+    fastest_first = sorted(passed, key=lambda trial: -_speedup(trial))
+    return [trial.number for trial in fastest_first[: search.finalists]]
+
+
+def _lost_alike(trial: TrialView, lost: list[TrialView]) -> TrialView | None:
+    """A trial of the same policy and no larger batch that clearly lost accuracy."""
+    for found in lost:
+        same = found.candidate.policy == trial.candidate.policy
+        if same and found.candidate.batch_size <= trial.candidate.batch_size:
+            return found
+    return None
+
+
+def _skip(context: StudyContext, trial: TrialView, reason: str) -> None:
+    context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, f"not trained: {reason}"))
 
 
 def _faster_than_baseline(context: StudyContext) -> list[TrialView]:
@@ -70,9 +79,16 @@ def _faster_than_baseline(context: StudyContext) -> list[TrialView]:
     return sorted(queue, key=lambda trial: (-_speedup(trial), departures(trial.candidate, context.baseline)))
 
 
-def _judge_rest(context: StudyContext, trials: list[TrialView], passed: int) -> None:
-    for trial in trials:
-        reason = f"slower than trial {passed}, which passed the gate: it was not worth training"
+def _judge_rest(context: StudyContext, queue: list[TrialView], passed: list[TrialView]) -> None:
+    """Those left when enough had passed: slower ones, and faster ones that were put off."""
+    if not queue:
+        return
+    slowest = min(passed, key=_speedup)
+    for trial in queue:
+        if _speedup(trial) > _speedup(slowest):
+            _skip(context, trial, "a candidate with no larger batch clearly lost accuracy, and enough others passed")
+            continue
+        reason = f"slower than trial {slowest.number}, which passed the gate: it was not worth training"
         context.record.append(TrialJudged(trial.number, TrialState.DOMINATED, reason))
 
 
@@ -109,7 +125,7 @@ def _passes(context: StudyContext, trial: TrialView) -> bool:
 def _clearly_lost(context: StudyContext, trial: TrialView) -> bool:
     """Whether every seed lost more than the margin."""
     deltas = trial.deltas.get(Stage.VERIFY, {}).values()
-    return bool(deltas) and max(deltas) < -context.config.constraint.margin
+    return trial.state is TrialState.REJECTED and bool(deltas) and max(deltas) < -context.config.constraint.margin
 
 
 def _affordable(context: StudyContext, trial: TrialView) -> bool:

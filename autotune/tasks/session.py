@@ -20,8 +20,8 @@ from autotune.config.compose import to_yaml_dict
 from autotune.config.hardware import DeviceKind
 from autotune.config.output import claim_output_dir
 from autotune.config.schema import Config, Task
-from autotune.errors import ConfigError, TrialFault, UserError
-from autotune.hardware.device import Device, Target, detect, resolve_target
+from autotune.errors import ConfigError, HardwareError, TrialFault
+from autotune.hardware.device import Device, Target, detect, resolve_target, seen_by_framework
 from autotune.record.events import FORMAT, Note, StudyStarted, WorkerReady
 from autotune.record.folder import RunFolder
 from autotune.record.record import FILE_NAME, Record, Sink
@@ -68,7 +68,7 @@ def claimed(config: Config) -> Iterator[tuple[RunFolder, Device]]:
     device = detect()
     resolve_target(config.hw, device)
     root = Path(config.output.root)
-    standing = next(folder for folder in (root, *root.parents) if folder.exists())
+    standing = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
     path = claim_output_dir(config, datetime.now().astimezone(), config.model.name, config.hw.name)
     with RunFolder(path, standing) as folder:
         yield folder, device
@@ -79,7 +79,8 @@ def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Sessi
     """A worker with its data loaded and its framework imported; ended whatever happens.
 
     Raises:
-        UserError: the data, the builder or the metric cannot be had, or the framework does not start.
+        UserError: the data, the builder or the metric cannot be had.
+        TrialFault: the framework does not start.
     """
     facts: list[WorkerReady] = []
 
@@ -96,7 +97,8 @@ def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Sessi
             start_s = time.monotonic() - began
         except TrialFault as fault:
             last_words = log_path.read_text(errors="replace")[-2000:]
-            raise UserError(f"the worker does not start: {fault.message}; its last words: {last_words}") from fault
+            message = f"the worker does not start: {fault.message}; its last words: {last_words}"
+            raise TrialFault(fault.kind, message) from fault
         device = usable_device(device, facts[0].facts)
         yield Session(config, device, resolve_target(config.hw, device), folder, executor, facts[0], start_s)
     finally:
@@ -121,14 +123,24 @@ def check_against_data(config: Config, data: DatasetFacts) -> None:
 
 
 def usable_device(device: Device, facts: WorkerFacts) -> Device:
-    """The device that TensorFlow really uses: the CPU where there is a GPU that it cannot use."""
-    if device.kind is not DeviceKind.gpu or facts.accelerator == "GPU":
-        return device
-    reason = (
-        f"{device.name} is here, but TensorFlow cannot use it: models run on the CPU (see worker.log for its reason)"
-    )
-    cpu = detect({**os.environ, "CUDA_VISIBLE_DEVICES": ""})
-    return dataclasses.replace(cpu, notes=(*cpu.notes, reason))
+    """The device that TensorFlow really uses, which is not always what the driver shows.
+
+    Raises:
+        HardwareError: a kind of device that this version does not drive.
+    """
+    if facts.accelerator == "TPU":
+        raise HardwareError(
+            "TensorFlow places models on a TPU, which is not driven yet; hide it, or use a GPU or a CPU"
+        )
+    if device.kind is DeviceKind.gpu and facts.accelerator == "CPU":
+        reason = f"{device.name} is here, but TensorFlow cannot use it: models run on the CPU (worker.log says why)"
+        cpu = detect({**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+        return dataclasses.replace(cpu, notes=(reason,))
+    if device.kind is DeviceKind.cpu and facts.accelerator == "GPU":
+        gpu = next(found for found in facts.devices if found["type"] == "GPU")
+        capability = gpu.get("compute_capability")
+        return seen_by_framework(device, gpu.get("device_name"), tuple(capability) if capability else None)
+    return device
 
 
 def open_record(session: Session, sinks: Sequence[Sink]) -> Record:
@@ -148,13 +160,19 @@ def open_record(session: Session, sinks: Sequence[Sink]) -> Record:
             target_note=session.target.reason,
             output_dir=str(session.folder.path),
             command=masked(shlex.join([Path(sys.executable).name, "-m", "autotune", *sys.argv[1:]])),
-            versions={"python": platform.python_version()}
-            | {name: importlib.metadata.version(name) for name in _PACKAGES},
+            versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
         )
     )
     record.append(session.ready)
     _note_circumstances(session, record)
     return record
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"  # a checkout that is run as it is
 
 
 def _without_secrets(config: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from autotune.config.schema import Config
 from autotune.decide import health
@@ -10,9 +12,9 @@ from autotune.errors import ConfigError, TrialFault
 from autotune.record.events import Note, Trained
 from autotune.record.record import Record
 from autotune.space.build import own_widths
-from autotune.space.recipe import Fidelity, recipe_for
+from autotune.space.recipe import Fidelity, evaluated_epochs, recipe_for
 from autotune.tasks.session import Session, claimed, open_record, started
-from autotune.trial import Candidate, Policy, Stage, TrainingRun, Xla
+from autotune.trial import Candidate, FailureKind, Policy, Stage, TrainingRun, Xla
 from autotune.worker.protocol import EvaluateArgs, Evaluation
 
 MODEL = "model.keras"
@@ -65,23 +67,35 @@ def _train(
     config = session.config
     path = session.folder.path / MODEL
     recipe = recipe_for(config.train, candidate, fidelity)
-    try:
+    with _explained():
         run = session.executor.train(candidate, config.train.seed, recipe, path)
-    except TrialFault as fault:
-        raise ConfigError(f"the training has no result: {fault.kind}: {fault.message}") from fault
     record.append(Trained(_TRIAL, Stage.EXPORT, run, None, run.train_s))
     if (failure := health.training_failure(run, config.constraint.max_skipped_share)) is not None:
         record.append(Note("health", str(failure), "warning"))
         raise ConfigError(f"the training has no result: {failure}")
-    return run, session.executor.evaluate(EvaluateArgs(str(path), None))
+    with _explained():
+        return run, session.executor.evaluate(EvaluateArgs(str(path), None))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """A person's mistake that shows only when the model is built or loaded is told as one; a crash stays a fault."""
+    try:
+        yield
+    except TrialFault as fault:
+        if fault.kind in (FailureKind.CRASH, FailureKind.TIMEOUT, FailureKind.OOM):
+            raise
+        raise ConfigError(f"the training has no result: {fault.kind}: {fault.message}") from fault
 
 
 def _report(session: Session, run: TrainingRun, evaluation: Evaluation) -> None:
     name, data = session.config.constraint.metric, session.ready.data
     for point in run.curve:
         loss = "not finite" if point.train_loss is None else f"{point.train_loss:.4f}"
-        metric = "not finite" if point.metric is None else f"{point.metric:.4f}"
-        _say(f"epoch {point.epoch}: loss {loss}, validation {name} {metric} ({point.elapsed_s:.1f} s)")
+        text = f"epoch {point.epoch}: loss {loss}"
+        if point.epoch in evaluated_epochs(run.recipe.epochs):
+            text += f", validation {name} " + ("not finite" if point.metric is None else f"{point.metric:.4f}")
+        _say(f"{text} ({point.elapsed_s:.1f} s)")
     if data.stand_in:
         _say(f"STAND-IN DATA: {data.stand_in}")
     _say(f"test {name} {evaluation.metric} on {evaluation.examples:,} examples ({run.recipe}, seed {run.seed})")

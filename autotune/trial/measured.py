@@ -98,7 +98,8 @@ class Probe:
         warmup_step_ms: step times of the blocks before timing began [ms], kept apart.
         build_s: building and compiling the model object [s].
         first_step_s: the first train call: tracing, XLA compilation and one step [s].
-        peak_memory_mb: peak device memory; on a CPU, the growth of the process's resident size; `None` if unknown.
+        peak_memory_mb: peak memory above what was in use before [MB], on the device, or of the process on a CPU; `None`
+            if unknown.
         loss: training loss after the last timed step; `None` if it was not finite.
         loss_finite: whether the loss was finite.
         worker: which worker process measured it (counted from 1 in a study).

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from autotune import codec
 from autotune.config.schema import Config
-from autotune.errors import TrialFault
+from autotune.errors import TrialFault, UserError
 from autotune.trial import Candidate, DatasetFacts, FailureKind, Probe, Recipe, Stage, TrainingRun, WorkerFacts
 from autotune.worker.bare import BareWorker
 from autotune.worker.process import WorkerProcess
@@ -196,6 +196,12 @@ class LocalExecutor:
             self._process = self._spawn()
             try:
                 plain = self._process.ask("open", {"config": codec.plain(self._config)}, None)
+            except UserError as error:
+                self._drop()
+                if self._data is None:
+                    raise
+                # The same request was answered before: now it is a fault of a trial, and no reason to end a study.
+                raise TrialFault(FailureKind.INVALID, f"the data could not be loaded again: {error}") from error
             except BaseException:
                 self._drop()
                 raise

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+ACCURACY = "autotune.worker.metrics.accuracy"
+"""The dotted name of `accuracy`, the default of `constraint._target_`."""
+
 
 def accuracy(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
     """Share of examples whose largest output is the label's; outputs that are not finite are wrong.

@@ -45,7 +45,7 @@ def test_the_default_run(compose, tmp_path):
         32,
         Schedule.cosine,
     )
-    assert (config.search.trials, config.search.budget_s) == (12, 390)
+    assert (config.search.trials, config.search.budget_s) == (10, 410)
     assert config.output.root == str(tmp_path / "outputs")
 
 

@@ -117,6 +117,7 @@ def test_the_export_holds_what_the_record_names(study):
     exported = study.view.exported
     assert set(exported.files) == {"best.yaml", "model.keras", "saved_model", "evidence.json"}
     assert all(Path(path).exists() for path in exported.files.values())
+    assert {path.name for path in Path(exported.folder).iterdir()} == set(exported.files), "no examples are left"
     assert all(difference < 0.05 for difference in exported.reload_difference.values())
     assert exported.test_metric < 0.1
     evidence = json.loads(Path(exported.files["evidence.json"]).read_text(encoding="utf-8"))
@@ -175,10 +176,9 @@ def test_the_exported_model_predicts_the_same_anywhere(study, client, tmp_path):
     assert exported.registered == f"my_net version 1 (alias {exported.alias})"
     version = client.get_model_version_by_alias("my_net", exported.alias)
     assert version.tags["trial"] == str(study.view.decided.winner)
-    reference = study.folder / "export" / "reload_check.npz"
     script = f"""
 import keras, numpy as np
-x = np.load({str(reference)!r})["x"]
+x = np.random.default_rng(0).normal(size=(64, 32)).astype("float32")
 model = keras.saving.load_model({exported.files["model.keras"]!r})
 plain = model.predict(x, verbose=0)
 import mlflow
@@ -188,10 +188,9 @@ np.savez("predictions.npz", plain=plain, served=served)
 """
     done = study.person.python("-c", script, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    with np.load(reference) as expected, np.load(tmp_path / "predictions.npz") as found:
-        assert expected["y"].shape == (64, 4)
-        assert np.abs(found["plain"] - expected["y"]).max() < 0.05
-        assert np.abs(found["served"] - expected["y"]).max() < 0.05
+    with np.load(tmp_path / "predictions.npz") as found:
+        assert found["plain"].shape == (64, 4)
+        assert np.abs(found["served"] - found["plain"]).max() < 0.05
 
 
 def test_the_exported_settings_train_again(study):

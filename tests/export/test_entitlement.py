@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
-from autotune.export.entitlement import alias_for
+from autotune.export.entitlement import alias_for, predicts_otherwise
 from autotune.record.view import StudyView
 from tests.sample_study import sample_events
 
@@ -18,8 +19,16 @@ WORDS = ("not measured on the target", "stand-in data", "the float32 baseline")
 )
 def test_production_needs_the_target_real_data_and_a_winner(on_target, stand_in, winner):
     view = StudyView.of(sample_events(on_target=on_target, stand_in=stand_in, winner=winner))
-    alias, reason = alias_for(view)
+    alias, reason = alias_for(view, {"model.keras": 0.0, "saved_model": 1e-3})
     against = [word for word, holds in zip(WORDS, (not on_target, stand_in, not winner), strict=True) if holds]
     assert alias == ("candidate" if against else "production")
     assert [word for word in WORDS if word in reason] == against, "every reason is told, and no other"
     assert ("task=promote" in reason) is bool(against)
+
+
+def test_a_model_that_reloads_as_another_is_not_for_production():
+    view = StudyView.of(sample_events())
+    alias, reason = alias_for(view, {"model.keras": 0.0, "saved_model": 0.2})
+    assert alias == "candidate"
+    assert "predicts otherwise (saved_model)" in reason
+    assert predicts_otherwise({"a": 0.04, "b": 0.06, "c": math.nan}) == ["b", "c"]

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml
 
 from autotune.config.schema import Task, XlaChoice
 from autotune.config.search import Verify
@@ -60,7 +61,11 @@ def test_everything_but_the_training_is_the_persons_own(compose, tmp_path):
     assert best.tracking == config.tracking
     assert best.candidate.xla is XlaChoice.auto
     assert best.output.name is None, "the name is taken, by the study itself"
-    assert best.output.root == config.output.root
+
+
+def test_the_next_training_writes_where_it_is_run_and_not_into_a_folder_of_this_machine(compose, tmp_path):
+    path = export(compose(f"output.root={tmp_path / 'elsewhere'}"), tmp_path / "export")
+    assert yaml.safe_load(path.read_text(encoding="utf-8"))["output"] == {"root": "outputs", "name": None}
 
 
 def test_batches_that_the_short_recipe_had_no_room_for_do_not_stand_in_its_way(compose, tmp_path):

@@ -75,6 +75,7 @@ def test_an_interrupted_study_names_the_best_so_far_without_figures_nobody_confi
     view = StudyView.of(sample_events(interrupted=True))
     result, text = answer(view), rows(view)
     assert "ended early (interrupt)" in result.headline
+    assert result.exit_meaning == "130: ended early (interrupt)"
     assert text["best so far, trial 4"].endswith("passed the gate, not confirmed")
     assert "x [" not in " ".join(text.values())
     assert result.command is None

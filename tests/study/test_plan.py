@@ -95,15 +95,20 @@ def test_examples_that_were_set_and_are_too_many_for_the_budget_give_one_epoch()
 
 
 @pytest.mark.parametrize("examples", [2049, 5000, 44999])
-def test_examples_are_whole_batches_of_the_largest_batch(examples):
-    config = config_for(32, examples, 3)
+def test_examples_that_were_asked_for_are_taken_as_they_are(examples):
+    assert plan_for(config_for(32, examples, 3), 5.0, 360.0).fidelity.examples == examples
+
+
+@pytest.mark.parametrize("train", [2049, 5000, 44999])
+def test_planned_examples_are_whole_batches_of_the_largest_batch(train):
+    config = config_for(32)
     largest = 32 * config.search.max_batch_factor
-    assert plan_for(config, 5.0, 360.0).fidelity.examples == examples // largest * largest
+    assert plan_for(config, 5.0, math.inf, train=train).fidelity.examples == train // largest * largest
 
 
 def test_whole_batches_of_a_batch_of_which_there_are_enough():
     """Of 1,000 examples four batches of 512 cannot be made, so they are whole batches of the person's own."""
-    assert plan_for(config_for(32, 1000, 3), 5.0, 360.0).fidelity.examples == 992
+    assert plan_for(config_for(32), 5.0, math.inf, train=1000).fidelity.examples == 992
 
 
 @pytest.mark.parametrize("train", [40, 100, 130, 700])

@@ -8,6 +8,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState as OptunaState
 
+from autotune.record.view import TrialView
 from autotune.study import storage
 from autotune.trial import Candidate, FailureKind, Stage, TrialState, Xla
 from tests.study.fake_executor import BF16, WIDTHS, FakeStudy, World, config_of, fault
@@ -87,3 +88,11 @@ def test_an_interrupted_study_can_be_loaded(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         study.run()
     assert loaded(study).best_trial.user_attrs["trial"] == 0
+
+
+def test_a_baseline_that_was_never_timed_claims_no_speedup(tmp_path):
+    study = FakeStudy(tmp_path, config_of(), World(fault=lambda r: KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        study.run()
+    study.view.trials.setdefault(0, TrialView(0, study.context.baseline))
+    assert [(t.state, t.value) for t in loaded(study).trials] == [(OptunaState.FAIL, None)]

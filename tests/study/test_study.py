@@ -56,9 +56,13 @@ def test_a_batch_that_clearly_loses_rules_out_its_like_and_the_next_batch_wins(t
     assert [t.state for t in tried] == [TrialState.REJECTED] * len(tried)
     assert {t.candidate.policy for t in tried} <= {BF16, F32}
     skipped = [t for t in view.trials.values() if t.state is TrialState.SKIPPED]
-    # Of the eight at batch 128 one of each policy was trained; another three and one were as fast as those that passed.
-    assert (len(tried), len(skipped)) == (2, 4)
-    assert all(re.search(r"trial \d+, with the same policy and a batch no larger", t.reason) for t in skipped)
+    # Of those at batch 128 the fastest was trained. Its like were not, and neither were, before enough had passed,
+    # those of the other policy: what a batch costs in accuracy hardly depends on the policy.
+    assert len(tried) == 1
+    assert len(skipped) == 5
+    assert all(
+        re.search(r"not trained: (trial \d+, of the same policy|a candidate with no larger)", t.reason) for t in skipped
+    )
 
 
 def test_a_candidate_that_cannot_make_up_for_its_first_seed_is_not_trained_on_the_second(tmp_path):

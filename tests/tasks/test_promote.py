@@ -41,10 +41,13 @@ def test_the_alias_moves_and_the_evidence_is_shown(config, tmp_path, capsys):
     client.set_registered_model_alias("my_net", "candidate", "1")
 
     assert run(config) == 0
-    assert capsys.readouterr().out == ("my_net: production is now version 1\n  on_target = false\n  speedup = 5.0\n")
+    assert capsys.readouterr().out == (
+        "my_net: the evidence for version 1\n  on_target = false\n  speedup = 5.0\n"
+        "my_net: production is now version 1\n"
+    )
     client.set_registered_model_alias("my_net", "candidate", "2")
     assert run(config) == 0
-    assert capsys.readouterr().out.startswith("my_net: production is now version 2 (before: version 1)\n")
+    assert capsys.readouterr().out.endswith("my_net: production is now version 2 (before: version 1)\n")
     assert client.get_model_version_by_alias("my_net", "production").version == 2
 
     config.model.name = "another"

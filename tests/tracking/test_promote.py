@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from autotune.errors import UserError
-from autotune.tracking.promote import promote
+from autotune.tracking.promote import Promotion, promote, proposed
 from autotune.tracking.uri import Store
 
 
 def test_without_a_store_there_is_nothing_to_promote(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no MLflow store at"):
-        promote(Store(f"sqlite:///{tmp_path}/mlflow.db", None), "net")
+        proposed(Store(f"sqlite:///{tmp_path}/mlflow.db", None), "net")
     assert not list(tmp_path.iterdir()), "looking makes nothing"
 
 
@@ -30,22 +30,24 @@ def test_the_candidate_becomes_production(store: Store, client: Any, tmp_path: P
         client.create_model_version("net", source=str(tmp_path), tags={"speedup": speedup})
     client.set_registered_model_alias("net", "candidate", "1")
 
-    first = promote(store, "net")
+    first = proposed(store, "net")
     assert (first.version, first.previous, first.evidence) == ("1", None, {"speedup": "5.0"})
-    second = promote(store, "net", "2")
+    assert "production" not in client.get_registered_model("net").aliases, "looking moves nothing"
+    promote(store, first)
+    client.set_registered_model_alias("net", "candidate", "2")
+    second = proposed(store, "net")
     assert (second.version, second.previous) == ("2", "1")
-    assert client.get_model_version_by_alias("net", "production").version == 2
-    assert client.get_model_version_by_alias("net", "candidate").version == 1
+    promote(store, second)
+    assert client.get_registered_model("net").aliases == {"candidate": 2, "production": 2}
 
 
 @pytest.mark.slow
 def test_what_cannot_be_promoted_is_one_line(store: Store, client: Any, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no version of the model 'net' .*versions: none"):
-        promote(store, "net")
+        proposed(store, "net")
     client.create_registered_model("net")
     client.create_model_version("net", source=str(tmp_path))
     with pytest.raises(UserError, match=r"has the alias 'candidate' \(its versions: 1\)"):
-        promote(store, "net")
-    for version in ("7", "x"):
-        with pytest.raises(UserError, match=rf"must be one of the model 'net' \(1\), but got '{version}'"):
-            promote(store, "net", version)
+        proposed(store, "net")
+    with pytest.raises(UserError, match="cannot promote net in"):
+        promote(store, Promotion("net", "7", None, {}))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from autotune.config.schema import Config
-from autotune.record.events import Probed, StudyStarted, Trained
+from autotune.record.events import FinalistConfirmed, Probed, StudyStarted, Trained
 from autotune.record.view import StudyView
 from autotune.tracking.rows import Row, row, trial_row
 from autotune.tracking.summary import status, study_row
@@ -62,6 +62,14 @@ def test_a_failed_trial_has_its_kind_and_no_figures() -> None:
 def test_a_finalist_that_was_not_confirmed_does_not_read_as_passed() -> None:
     built = _row(4, winner=False)
     assert (built.tags["state"], built.tags["verdict"], built.tags["feasible"]) == ("not confirmed", "FAIL", "false")
+
+
+def test_the_gate_makes_no_claim() -> None:
+    view = StudyView.of([e for e in sample_events() if not isinstance(e, FinalistConfirmed)])
+    for trial, gate in ((3, "rejected"), (4, "passed"), (2, None)):
+        tags = trial_row(view.trials[trial], view, "accuracy").tags
+        assert view.trials[trial].accuracy or gate is None
+        assert (tags.get("gate"), tags.get("verdict")) == (gate, None)
 
 
 def test_target_device_and_stand_in_are_on_every_trial() -> None:

@@ -16,7 +16,7 @@ from autotune.errors import TrialFault
 from autotune.targets import resolve
 from autotune.trial import FailureKind
 from autotune.worker.child.train import EVALUATION_BATCH, Metric, predict
-from autotune.worker.metrics import correct
+from autotune.worker.metrics import ACCURACY, correct
 from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
 
 
@@ -53,11 +53,7 @@ def evaluate(args: EvaluateArgs, dataset: Dataset, metric: Metric, builder: str)
     x, y = dataset.test.x, dataset.test.y
     outputs = predict(load_model(args.model_path, builder), x)
     other = None if args.baseline_path is None else predict(load_model(args.baseline_path, builder), x)
-    only_model = only_baseline = None
-    if other is not None and dataset.num_classes is not None and outputs.ndim == 2:
-        right, other_right = correct(y, outputs), correct(y, other)
-        only_model = int(np.sum(right & ~other_right))
-        only_baseline = int(np.sum(other_right & ~right))
+    only_model, only_baseline = (None, None) if other is None else _discordant(metric, y, outputs, other)
     return Evaluation(
         examples=len(y),
         metric=metric(y, outputs),
@@ -65,6 +61,17 @@ def evaluate(args: EvaluateArgs, dataset: Dataset, metric: Metric, builder: str)
         only_model=only_model,
         only_baseline=only_baseline,
     )
+
+
+def _discordant(metric: Metric, y: Any, outputs: Any, other: Any) -> tuple[int | None, int | None]:
+    """How many examples only the model has right, and only the baseline; None where right and wrong say nothing.
+
+    They give an interval of the difference in accuracy, which is not that of a person's own metric.
+    """
+    if metric._name != ACCURACY or outputs.ndim != 2 or outputs.shape[1] < 2:
+        return None, None
+    right, other_right = correct(y, outputs), correct(y, other)
+    return int(np.sum(right & ~other_right)), int(np.sum(other_right & ~right))
 
 
 def export(args: ExportArgs, dataset: Dataset, builder: str) -> None:
@@ -79,7 +86,10 @@ def export(args: ExportArgs, dataset: Dataset, builder: str) -> None:
 
 
 def reload_difference(args: ReloadArgs) -> float:
-    """Largest absolute difference between the reference and what the reloaded model predicts.
+    """Largest difference between the reference and what the reloaded model predicts, relative to the reference.
+
+    The largest absolute difference over the reference's largest absolute output, or over 1 where that is smaller: a
+    probability's rounding counts as it is, and that of a regression on large values does not count as another model.
 
     Args:
         args: `path` is a `.keras` file or a SavedModel folder; `policy` is set before it is loaded.
@@ -91,7 +101,8 @@ def reload_difference(args: ReloadArgs) -> float:
     with np.load(args.reference_path) as reference:
         x, expected = reference["x"], reference["y"]
     found = _serve(args.path, x) if Path(args.path).is_dir() else predict(load_model(args.path, args.builder), x)
-    difference = float(np.max(np.abs(np.asarray(found, dtype=np.float32) - expected)))
+    scale = max(1.0, float(np.max(np.abs(expected))))
+    difference = float(np.max(np.abs(np.asarray(found, dtype=np.float32) - expected))) / scale
     if not math.isfinite(difference):
         raise TrialFault(
             FailureKind.NAN, f"{Path(args.path).name} predicts values that are not finite, or did when it was exported"

@@ -12,6 +12,7 @@ from typing import Any
 from autotune.trial import WorkerFacts
 
 _TOLD = ("TF_", "XLA_", "ONEDNN_", "DNNL_", "OMP_", "CUDA_", "NVIDIA_TF32", "KERAS_")
+_NOT_TOLD = ("TF_TOKEN", "TF_VAR", "TF_CLI")  # Terraform's, among them secrets
 _PACKAGES = ("tensorflow", "keras", "numpy", "ml-dtypes", "scikit-learn")
 
 
@@ -32,7 +33,9 @@ def start() -> WorkerFacts:
         onednn=_onednn(),
         tf32=tf32(),
         versions=_versions(),
-        environment={key: value for key, value in os.environ.items() if key.startswith(_TOLD)},
+        environment={
+            key: value for key, value in os.environ.items() if key.startswith(_TOLD) and not key.startswith(_NOT_TOLD)
+        },
         import_s=import_s,
         pid=os.getpid(),
     )
@@ -47,11 +50,15 @@ def accelerator() -> str:
 
 
 def tf32() -> bool | None:
-    """Whether float32 matrix products may run in TF32; None without a GPU."""
+    """Whether float32 matrix products may run in TF32; None where no device has it (it begins at capability 8.0)."""
     import tensorflow as tf
 
-    if accelerator() != "GPU":
+    gpus = tf.config.list_physical_devices("GPU")
+    capabilities = [tf.config.experimental.get_device_details(gpu).get("compute_capability") for gpu in gpus]
+    if not any(capability and tuple(capability) >= (8, 0) for capability in capabilities):
         return None
+    if os.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
+        return False
     return bool(tf.config.experimental.tensor_float_32_execution_enabled())
 
 
@@ -82,8 +89,12 @@ def peak_memory_mb() -> float | None:
     return _status_mb("VmHWM")
 
 
-def resident_mb() -> float | None:
-    """Resident size of this process now [MB]."""
+def memory_mb() -> float | None:
+    """Memory in use now [MB]: the device's on a GPU, the process's resident size on a CPU."""
+    import tensorflow as tf
+
+    if accelerator() == "GPU":
+        return float(tf.config.experimental.get_memory_info("GPU:0")["current"]) / 1e6
     return _status_mb("VmRSS")
 
 

@@ -38,11 +38,11 @@ class Prober:
             TrialFault: it cannot be built, compiled or run.
         """
         reference = self._timed_reference(args) if args.reference else None
-        before_mb = framework.resident_mb() if framework.accelerator() == "CPU" else 0.0
+        before_mb = framework.memory_mb()
         framework.reset_peak_memory()
         timed = _Timed(self._builder, self._feed, args.candidate, args.recipe, args)
+        peak_mb = framework.peak_memory_mb()  # before the reference runs again
         own, other = _alternate(timed, reference, args)
-        peak_mb = framework.peak_memory_mb()
         loss = timed.stepper.loss
         finite = loss is not None and math.isfinite(loss)
         return Probe(

@@ -21,6 +21,7 @@ from autotune.worker.child import effect
 from autotune.worker.child.build import ModelBuilder
 from autotune.worker.child.feed import Feed
 from autotune.worker.child.schedule import user_callbacks
+from autotune.worker.metrics import ACCURACY
 from autotune.worker.protocol import TrainArgs
 
 # Evaluation needs no gradient, so it takes a larger batch than most trainings.
@@ -52,6 +53,7 @@ class Trainer:
         if args.keep_path is not None:
             _save(model, Path(args.keep_path))
         applied, scale = _applied_steps(model)
+        steps_per_epoch = recipe.examples // candidate.batch_size
         return TrainingRun(
             candidate=candidate,
             seed=args.seed,
@@ -59,7 +61,8 @@ class Trainer:
             metric=curve.points[-1].metric,
             curve=tuple(curve.points),
             iterations=applied,
-            skipped_steps=0 if scale is None else recipe.total_steps - applied,
+            # A callback may have ended the training early: only epochs that ran were attempted.
+            skipped_steps=0 if scale is None else max(0, len(curve.points) * steps_per_epoch - applied),
             loss_scale=scale,
             loss_finite=all(point.train_loss is not None for point in curve.points),
             train_s=curve.points[-1].elapsed_s,
@@ -103,6 +106,8 @@ class Metric:
         Raises:
             ConfigError: a person's own metric failed or did not return one number.
         """
+        if self._name != ACCURACY and not np.isfinite(y_pred).all():
+            return None  # most metrics refuse such outputs; the trial has failed, the metric is not at fault
         try:
             returned = self._function(y_true, y_pred, **self._args)
             if isinstance(returned, (str, bytes)):  # float() would read it
