@@ -4,7 +4,7 @@
 PYTHON ?= python3
 # overrides for `make run`
 ARGS ?=
-# where `make ui` listens, and the study's MLflow store that it shows
+# where `make ui` listens, and the MLflow store that it shows where MLFLOW_TRACKING_URI names none
 PORT ?= 5000
 STORE ?= outputs/mlflow.db
 
@@ -42,11 +42,11 @@ run: setup ## Run the autotuner; overrides in ARGS="model=cifar_cnn hw=rtx2060"
 	  echo "make run: no feasible configuration beat the float32 baseline (exit status 3, a result)"; \
 	else exit $$status; fi
 
-ui: setup ## Open the MLflow UI on the study's store (STORE=outputs/mlflow.db, PORT=5000)
-	@test -f "$(STORE)" || { echo "make: no MLflow store at $(STORE); make one with: make run" >&2; exit 1; }
+ui: setup ## Open the MLflow UI on MLFLOW_TRACKING_URI, else on STORE=outputs/mlflow.db (PORT=5000)
+	@test -n "$$MLFLOW_TRACKING_URI" || test -f "$(STORE)" || { echo "make: no MLflow store at $(STORE); make one with: make run" >&2; exit 1; }
 	@echo "MLflow UI: http://127.0.0.1:$(PORT) (stop with Ctrl-C)"
 	@MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true $(PY) -m mlflow ui --workers 1 \
-	  --host 127.0.0.1 --port $(PORT) --backend-store-uri "sqlite:///$(STORE)"
+	  --host 127.0.0.1 --port $(PORT) --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(STORE)}"
 
 test: check ## Run everything that CI runs: the checks and all tests
 	@$(PY) -m pytest

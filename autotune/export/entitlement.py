@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autotune.record.events import BASELINE_TRIAL
 from autotune.record.view import StudyView
+from autotune.tracking.names import CANDIDATE, PRODUCTION
 
-PRODUCTION = "production"
-CANDIDATE = "candidate"
+# Outputs of the same weights, evaluated in another batch and another process, differ by rounding: by about 2**-24 in
+# float32 and 2**-8 in bfloat16 per operation, relative to the outputs. More than this is another model.
+_MOST_DIFFERENCE = 0.05
 
 
-def alias_for(view: StudyView) -> tuple[str, str]:
-    """The alias and why: `production` only for an on-target run on real data whose winner passed."""
+def predicts_otherwise(differences: Mapping[str, float]) -> list[str]:
+    """The exported forms that, reloaded, are another model; `differences` is relative, by name."""
+    return [name for name, difference in differences.items() if not difference <= _MOST_DIFFERENCE]
+
+
+def alias_for(view: StudyView, differences: Mapping[str, float]) -> tuple[str, str]:
+    """The alias and why: `production` only for an on-target run on real data whose winner passed and reloads.
+
+    Args:
+        view: a study that is decided.
+        differences: of each exported form's predictions when it was reloaded, relative.
+    """
     assert view.started is not None
     assert view.worker is not None
     assert view.decided is not None
@@ -21,6 +35,8 @@ def alias_for(view: StudyView) -> tuple[str, str]:
         against.append("it was trained on stand-in data")
     if view.decided.winner == BASELINE_TRIAL:
         against.append("no candidate was confirmed, so this is the float32 baseline")
+    if changed := predicts_otherwise(differences):
+        against.append(f"reloaded, it predicts otherwise ({', '.join(changed)})")
     if not against:
         return PRODUCTION, "measured on the target, on real data, confirmed FASTER and PASS"
     return CANDIDATE, "; ".join(against) + ": promoting it is a person's decision (task=promote)"

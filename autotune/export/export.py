@@ -12,7 +12,7 @@ from autotune import codec
 from autotune.config.schema import Config
 from autotune.decide.accuracy import paired_proportion
 from autotune.errors import TrialFault
-from autotune.export.entitlement import alias_for
+from autotune.export.entitlement import alias_for, predicts_otherwise
 from autotune.export.settings import FILE_NAME as SETTINGS
 from autotune.export.settings import write_settings
 from autotune.record.events import BASELINE_TRIAL, Exported, Note
@@ -25,10 +25,6 @@ from autotune.worker.executor import LocalExecutor
 from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
 
 FOLDER = "export"
-
-# Float32 outputs of the same weights, evaluated in another batch and another process, differ by rounding: by about
-# 2**-24 in float32 and 2**-8 in bfloat16 per operation. More than this is another model.
-_MOST_DIFFERENCE = 0.05
 
 Register = Callable[[BareWorker, StudyView, Path, Path, str], str | None]
 """Registers a model: (worker, study, model file, reload reference, alias) -> the registry's entry, or None."""
@@ -53,7 +49,6 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
     write_settings(folder, config, trial.candidate, run.recipe, view.started.study)
     _link(Path(run.model_path), files.model)
     baseline_run = None if trial.is_baseline else _on_seed(view.trials[BASELINE_TRIAL], run.seed)
-    alias, reason = alias_for(view)
     try:
         evaluation = executor.evaluate(
             EvaluateArgs(str(files.model), baseline_run.model_path if baseline_run else None)
@@ -61,11 +56,14 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
         executor.export(ExportArgs(str(files.model), str(files.saved_model), str(files.reference)))
         with executor.aside() as worker:
             differences = _reload(worker, files, trial.candidate.policy, config.model._target_)
+            _note_differences(record, differences)
+            alias, reason = alias_for(view, differences)
             registered = register(worker, view, files.model, files.reference, alias)
     except TrialFault as fault:
         record.append(Note("export", f"the export is not complete: {fault.kind}: {fault.message}", "warning"))
         return
-    _note_differences(record, differences)
+    finally:
+        files.reference.unlink(missing_ok=True)  # it holds examples, which stay where the data is
     _write_evidence(files, view, trial, evaluation, differences, alias)
     record.append(
         Exported(
@@ -148,10 +146,9 @@ def _test_delta(evaluation: Evaluation) -> Interval | None:
 
 
 def _note_differences(record: Record, differences: dict[str, float]) -> None:
-    for name, difference in differences.items():
-        if not difference <= _MOST_DIFFERENCE:
-            text = f"{name}, reloaded in a fresh process, predicts otherwise: largest difference {difference:.3g}"
-            record.append(Note("export", text, "warning"))
+    for name in predicts_otherwise(differences):
+        text = f"{name}, reloaded in a fresh process, predicts otherwise: relative difference {differences[name]:.3g}"
+        record.append(Note("export", text, "warning"))
 
 
 def _write_evidence(

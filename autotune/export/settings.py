@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from autotune.config.compose import to_yaml_dict
-from autotune.config.schema import CandidateConfig, Config, Task, XlaChoice
+from autotune.config.schema import CandidateConfig, Config, OutputConfig, Task, XlaChoice
 from autotune.tracking.uri import masked
 from autotune.trial import Candidate, Recipe
 
@@ -40,7 +40,7 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
         ),
         train=dataclasses.replace(config.train, examples=recipe.examples, epochs=recipe.epochs),
         search=dataclasses.replace(config.search, batch_sizes=_that_fit(config.search.batch_sizes, recipe.examples)),
-        output=dataclasses.replace(config.output, name=None),
+        output=OutputConfig(),  # the study's own folder is of this machine, and its name is taken
         tracking=dataclasses.replace(config.tracking, uri=_without_password(config.tracking.uri)),
     )
     content = {"defaults": ["base", "_self_"], **to_yaml_dict(exported)}

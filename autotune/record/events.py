@@ -212,7 +212,7 @@ class Exported:
         files: name to absolute path.
         test_metric: of the exported model on the test part.
         baseline_test_metric: of the baseline trained on the same seed; None when the baseline is what was exported.
-        reload_difference: largest absolute difference of a prediction between the trained model and the reloaded ones,
+        reload_difference: largest difference of a prediction, relative to max(1, largest absolute output), between the trained model and the reloaded ones,
             each in a fresh process under another global policy.
         alias: registry alias that the export is entitled to: `production` or `candidate`.
         alias_reason: why.

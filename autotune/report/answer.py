@@ -53,6 +53,8 @@ def answer(view: StudyView) -> Answer:
 
 
 def _exit_meaning(view: StudyView, found: bool) -> str:
+    if view.decided is not None and view.decided.interrupted:
+        return f"130: ended early ({phrases.one_line(view.decided.interrupted)})"
     if found:
         return "0: a setting that is faster and not less accurate"
     return "3: nothing was confirmed to beat the baseline" if view.decided is not None else "unknown: not decided"

@@ -52,7 +52,9 @@ def write(view: StudyView, folder: Path, margin: float) -> Path:
 
 
 def _frozen(trial: TrialView, kinds: dict[str, BaseDistribution], margin: float) -> optuna.trial.FrozenTrial:
-    speedup = 1.0 if trial.is_baseline else trial.speedup.estimate if trial.speedup else None
+    speedup = trial.speedup.estimate if trial.speedup else None
+    if trial.is_baseline:
+        speedup = None if trial.probe is None else 1.0  # itself over itself, once it was timed
     # A failure of the baseline on a further seed takes nothing from what it was measured at.
     measured = speedup is not None and (trial.is_baseline or trial.failure is None)
     state = trial.state.value if trial.state else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from autotune.tasks.session import Session, claimed, open_record, started, study
 from autotune.tracking import names
 from autotune.tracking.evidence import version_tags
 from autotune.tracking.sink import MlflowSink
+from autotune.tracking.uri import Store, masked
 from autotune.tracking.warmup import import_in_background
 from autotune.trial import Stage
 from autotune.worker.bare import BareWorker
@@ -72,9 +74,14 @@ def _mlflow(config: Config, study: str) -> Iterator[MlflowSink | None]:
 
 
 def _sinks(config: Config, mlflow: MlflowSink | None) -> list[Sink]:
-    hint = f"mlflow ui --backend-store-uri {mlflow.store}" if mlflow else "off (tracking=mlflow turns it on)"
+    hint = _ui_command(mlflow.store) if mlflow else "off (tracking=mlflow turns it on)"
     console = console_sink(live=config.console.live, tracking_hint=hint)
     return [console] if mlflow is None else [console, mlflow]
+
+
+def _ui_command(store: Store) -> str:
+    """What opens MLflow on the store, as a shell takes it; without its credentials."""
+    return f"python -m mlflow ui --backend-store-uri {shlex.quote(str(store))}"
 
 
 def _tune(session: Session, record: Record, budget: Budget, mlflow: MlflowSink | None) -> int:
@@ -95,7 +102,8 @@ def _tune(session: Session, record: Record, budget: Budget, mlflow: MlflowSink |
         export_winner(session.config, record, session.executor, _registrar(session, record, mlflow))
     except KeyboardInterrupt:
         interrupted = True
-    _write_views(session, record, mlflow)
+    finally:
+        _write_views(session, record, mlflow)
     view = record.view
     if interrupted:
         return INTERRUPTED
@@ -103,16 +111,29 @@ def _tune(session: Session, record: Record, budget: Budget, mlflow: MlflowSink |
 
 
 def _write_views(session: Session, record: Record, mlflow: MlflowSink | None) -> None:
-    """What is made from the record alone: Optuna's storage and the report, in the run's folder and in MLflow."""
+    """What is made from the record alone: the report and Optuna's storage, in the run's folder and in MLflow.
+
+    The study's answer stands without them: one that fails is noted, and the others are written.
+    """
     folder = session.folder.path
-    storage.write(record.view, folder, session.config.constraint.margin)
-    files = write_report(record.view, folder / "report")
-    exported = record.view.exported
+    kept = {record.path.name: record.path}
+    with _noted(record, "the report"):
+        kept |= {f"report/{name}": path for name, path in write_report(record.view, folder / "report").items()}
+    with _noted(record, "Optuna's storage"):
+        storage.write(record.view, folder, session.config.constraint.margin)
     if mlflow is not None:
-        kept = {f"report/{name}": path for name, path in files.items()} | {record.path.name: record.path}
-        if exported is not None:
-            kept |= {f"export/{name}": Path(path) for name, path in exported.files.items()}
-        mlflow.log_artifacts(kept)
+        with _noted(record, "what MLflow keeps"):
+            exported = record.view.exported.files if record.view.exported else {}
+            mlflow.log_artifacts(kept | {f"export/{name}": Path(path) for name, path in exported.items()})
+
+
+@contextmanager
+def _noted(record: Record, view: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 (whatever it is, the study's answer stands)
+        text = masked(f"{view} could not be written: {type(error).__name__}: {error}")
+        record.append(Note("views", text, "warning"))
 
 
 def _registrar(session: Session, record: Record, mlflow: MlflowSink | None) -> Register:
@@ -138,7 +159,7 @@ def _registrar(session: Session, record: Record, mlflow: MlflowSink | None) -> R
         try:
             entry = worker.register(args)
         except TrialFault as fault:
-            record.append(Note("registry", f"the model was not registered: {fault.message}", "warning"))
+            record.append(Note("registry", f"the model was not registered: {masked(fault.message)}", "warning"))
             return None
         return f"{entry['name']} version {entry['version']} (alias {entry['alias']})"
 

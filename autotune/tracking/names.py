@@ -12,6 +12,10 @@ MAX_NAME = 250
 MAX_PARAM = 6000
 MAX_TAG = 8000
 
+# The registry's aliases: what may be served, and what a person has yet to decide on.
+PRODUCTION = "production"
+CANDIDATE = "candidate"
+
 
 def name(text: str) -> str:
     """A metric's or tag's name made of `text`: letters, digits, `_`, `-` and `.` stay, the rest becomes `_`."""

@@ -1,4 +1,4 @@
-"""Moving the alias `production` to a version, on a person's word."""
+"""Moving the alias `production` to the candidate version, on a person's word."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import UserError
+from autotune.tracking.names import CANDIDATE, PRODUCTION
 from autotune.tracking.store import set_environment
 from autotune.tracking.uri import Store, masked
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-CANDIDATE = "candidate"
-PRODUCTION = "production"
-
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """What was done.
+    """What there is to decide on.
 
     Attributes:
-        version: that `production` points at now.
-        previous: that it pointed at before, or `None`.
+        version: with the alias `candidate`, that `production` shall point at.
+        previous: that it points at now, or `None`.
         evidence: the version's tags, for a person to read.
     """
 
@@ -32,11 +30,11 @@ class Promotion:
     evidence: dict[str, str]
 
 
-def promote(store: Store, registered_model: str, version: str | None = None) -> Promotion:
-    """Point `production` at a version: the one given, else the one with the alias `candidate`.
+def proposed(store: Store, registered_model: str) -> Promotion:
+    """The version with the alias `candidate` and its evidence; nothing is changed.
 
     Raises:
-        UserError: no such store, model or version, or no candidate.
+        UserError: no such store or model, or no candidate.
     """
     if store.sqlite_file and not store.sqlite_file.is_file():
         raise UserError(f"there is no MLflow store at {store}: run a study first, or set tracking.uri or output.root")
@@ -46,32 +44,45 @@ def promote(store: Store, registered_model: str, version: str | None = None) -> 
 
     try:
         client = MlflowClient(store.uri)
-        chosen = _version(client, registered_model, version)
+        candidate = _candidate(client, registered_model)
         previous = _aliased(client, registered_model, PRODUCTION)
-        client.set_registered_model_alias(registered_model, PRODUCTION, str(chosen.version))
     except MlflowException as error:
-        raise UserError(f"cannot promote {registered_model} in {store}: {masked(str(error))}") from error
+        raise _refused(store, registered_model, error) from error
     return Promotion(
-        registered_model, str(chosen.version), str(previous.version) if previous else None, dict(chosen.tags)
+        registered_model, str(candidate.version), str(previous.version) if previous else None, dict(candidate.tags)
     )
 
 
-def _version(client: MlflowClient, model: str, version: str | None) -> Any:
+def promote(store: Store, promotion: Promotion) -> None:
+    """Point `production` at the proposed version.
+
+    Raises:
+        UserError: the store refuses, such as for a version that is gone.
+    """
+    set_environment()
+    from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
-    versions = [str(found.version) for found in client.search_model_versions(f"name = '{_quoted(model)}'")]
-    known = ", ".join(sorted(versions, key=int)) or "none"
-    if version is None:
-        if (candidate := _aliased(client, model, CANDIDATE)) is None:
-            raise UserError(
-                f"no version of the model {model!r} has the alias '{CANDIDATE}' (its versions: {known}): "
-                "export one first, or name a version"
-            )
-        return candidate
     try:
-        return client.get_model_version(model, version)
-    except MlflowException:
-        raise UserError(f"the version must be one of the model {model!r} ({known}), but got {version!r}") from None
+        client = MlflowClient(store.uri)
+        client.set_registered_model_alias(promotion.registered_model, PRODUCTION, promotion.version)
+    except MlflowException as error:
+        raise _refused(store, promotion.registered_model, error) from error
+
+
+def _refused(store: Store, model: str, error: Exception) -> UserError:
+    return UserError(f"cannot promote {model} in {store}: {masked(str(error))}")
+
+
+def _candidate(client: MlflowClient, model: str) -> Any:
+    if (candidate := _aliased(client, model, CANDIDATE)) is not None:
+        return candidate
+    versions = [int(found.version) for found in client.search_model_versions(f"name = '{_quoted(model)}'")]
+    known = ", ".join(map(str, sorted(versions))) or "none"
+    raise UserError(
+        f"no version of the model {model!r} has the alias '{CANDIDATE}' (its versions: {known}): export one with a"
+        " study, or give one the alias in MLflow"
+    )
 
 
 def _aliased(client: MlflowClient, model: str, alias: str) -> Any:

@@ -185,7 +185,6 @@ def _training_metrics(trial: TrialView, metric: str) -> Metrics:
 
 def _state_tags(trial: TrialView) -> dict[str, object]:
     confirmed, failure = trial.confirmation, trial.failure
-    accuracy = confirmed.accuracy if confirmed and confirmed.accuracy else trial.accuracy
     timing = confirmed.timing if confirmed else trial.timing
     return {
         "trial": trial.number,
@@ -195,11 +194,17 @@ def _state_tags(trial: TrialView) -> dict[str, object]:
         "reason": trial.reason or None,
         "feasible": _feasible(trial),
         "timing_verdict": timing,
-        "verdict": verdict(accuracy),
+        "gate": _gate(trial),
+        "verdict": verdict(confirmed.accuracy) if confirmed else None,
         "failure": failure.kind if failure else None,
         "failure_message": failure.message if failure else None,
         "mlflow.note.content": _note(trial),
     }
+
+
+def _gate(trial: TrialView) -> str | None:
+    """What the gate of a few seeds said of the accuracy, which is no verdict."""
+    return trial.state.value if trial.state in (TrialState.PASSED, TrialState.REJECTED) else None
 
 
 def _stage(trial: TrialView) -> Stage:

@@ -8,10 +8,12 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState as OptunaState
 
-from autotune.record.view import TrialView
+from autotune.record.events import TrialStarted
+from autotune.record.view import StudyView
 from autotune.study import storage
 from autotune.trial import Candidate, FailureKind, Stage, TrialState, Xla
 from tests.study.fake_executor import BF16, WIDTHS, FakeStudy, World, config_of, fault
+from tests.study.fake_machine import study_started
 
 MARGIN = 0.01
 FRONT = Candidate(BF16, 128, Xla.ON, WIDTHS, 8)
@@ -91,8 +93,8 @@ def test_an_interrupted_study_can_be_loaded(tmp_path):
 
 
 def test_a_baseline_that_was_never_timed_claims_no_speedup(tmp_path):
-    study = FakeStudy(tmp_path, config_of(), World(fault=lambda r: KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt):
-        study.run()
-    study.view.trials.setdefault(0, TrialView(0, study.context.baseline))
-    assert [(t.state, t.value) for t in loaded(study).trials] == [(OptunaState.FAIL, None)]
+    """Its first probe failed, which ends the study."""
+    view = StudyView.of([study_started(tmp_path), TrialStarted(0, Stage.BASELINE, FRONT, None)])
+    path = storage.write(view, tmp_path, MARGIN)
+    [trial] = optuna.load_study(study_name=None, storage=JournalStorage(JournalFileBackend(str(path)))).trials
+    assert (trial.state, trial.value) == (OptunaState.FAIL, None)

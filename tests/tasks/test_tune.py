@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 from types import SimpleNamespace
 
+import pytest
+
 from autotune.config.schema import Config
 from autotune.errors import TrialFault
-from autotune.record.events import Note
 from autotune.record.record import Record
 from autotune.study import storage
-from autotune.tasks.tune import _registrar, _ui_command, _write_views
+from autotune.tasks import tune
+from autotune.tasks.tune import _registrar, _tune, _ui_command, _write_views
 from autotune.tracking.uri import Store
 from tests.sample_study import sample_events
 
@@ -30,41 +32,67 @@ class Kept:
         return "run"
 
 
-def finished(folder):
-    record = Record(folder / "record.jsonl")
+@pytest.fixture
+def record(tmp_path):
+    """Of a study that was decided and exported."""
+    record = Record(tmp_path / "record.jsonl")
     for event in sample_events():
         record.append(event)
-    return record, SimpleNamespace(folder=SimpleNamespace(path=folder), config=Config())
+    yield record
+    record.close()
 
 
-def test_a_report_that_cannot_be_written_takes_nothing_else_with_it(tmp_path):
-    record, session = finished(tmp_path)
+@pytest.fixture
+def session(tmp_path):
+    facts = SimpleNamespace(versions={"tensorflow": "2.21.0", "keras": "3.15.0"}, accelerator="GPU")
+    return SimpleNamespace(
+        config=Config(),
+        folder=SimpleNamespace(path=tmp_path),
+        ready=SimpleNamespace(facts=facts, data=None),
+        device=None,
+        target=SimpleNamespace(profile=None),
+        executor=None,
+        start_s=1.0,
+    )
+
+
+def test_a_report_that_cannot_be_written_takes_nothing_else_with_it(tmp_path, record, session):
     (tmp_path / "report").write_text("a file in the way")
     mlflow = Kept()
     _write_views(session, record, mlflow)
     note = record.view.notes[-1]
-    assert isinstance(note, Note)
     assert (note.level, note.text[:42]) == ("warning", "the report could not be written: FileExist")
     assert (tmp_path / storage.FILE_NAME).is_file()
-    assert {"record.jsonl", "export/best.yaml"} <= mlflow.files.keys()
-    record.close()
+    assert {"record.jsonl", "export/saved_model"} <= mlflow.files.keys()
 
 
-def test_the_report_is_there_although_optunas_storage_cannot_be_written(tmp_path):
-    record, session = finished(tmp_path)
+def test_the_report_is_there_although_optunas_storage_cannot_be_written(tmp_path, record, session):
     (tmp_path / storage.FILE_NAME).mkdir()
     mlflow = Kept()
     _write_views(session, record, mlflow)
     assert record.view.notes[-1].text.startswith("Optuna's storage could not be written")
     assert (tmp_path / "report" / "summary.md").is_file()
     assert "report/summary.md" in mlflow.files
-    record.close()
 
 
-def test_no_password_is_noted_when_the_registry_refuses(tmp_path):
-    record, session = finished(tmp_path)
-    session.ready = SimpleNamespace(facts=SimpleNamespace(versions={"tensorflow": "2.21.0", "keras": "3.15.0"}))
+@pytest.mark.parametrize(("raised", "status"), [(None, 0), (KeyboardInterrupt(), 130), (MemoryError("full"), None)])
+def test_the_report_is_written_however_the_study_ended(tmp_path, record, session, monkeypatch, raised, status):
+    def export(*_):
+        if raised is not None:
+            raise raised
 
+    monkeypatch.setattr(tune, "StudyContext", SimpleNamespace)
+    monkeypatch.setattr(tune, "run_study", lambda *_: None)
+    monkeypatch.setattr(tune, "export_winner", export)
+    if status is None:
+        with pytest.raises(MemoryError, match="full"):
+            _tune(session, record, None, None)
+    else:
+        assert _tune(session, record, None, None) == status
+    assert (tmp_path / "report" / "summary.md").is_file()
+
+
+def test_no_password_is_noted_when_the_registry_refuses(tmp_path, record, session):
     class Worker:
         def register(self, args):
             raise TrialFault("crash", f"cannot reach {args.tracking_uri}")
@@ -72,10 +100,9 @@ def test_no_password_is_noted_when_the_registry_refuses(tmp_path):
     register = _registrar(session, record, Kept())
     assert register(Worker(), record.view, tmp_path, tmp_path, "candidate") is None
     assert record.view.notes[-1].text == "the model was not registered: cannot reach http://***@host"
-    record.close()
 
 
 def test_the_command_for_the_ui_is_one_that_a_shell_takes():
-    command = _ui_command(Store("sqlite:////my runs/mlflow.db", None))
-    assert shlex.split(command) == [*"python -m mlflow ui --backend-store-uri".split(), "sqlite:////my runs/mlflow.db"]
+    uri = "sqlite:////my runs/mlflow.db"
+    assert shlex.split(_ui_command(Store(uri, None))) == ["python", "-m", "mlflow", "ui", "--backend-store-uri", uri]
     assert "secret" not in _ui_command(Kept.store)

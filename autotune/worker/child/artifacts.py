@@ -68,7 +68,7 @@ def _discordant(metric: Metric, y: Any, outputs: Any, other: Any) -> tuple[int |
 
     They give an interval of the difference in accuracy, which is not that of a person's own metric.
     """
-    if metric._name != ACCURACY or outputs.ndim != 2 or outputs.shape[1] < 2:
+    if metric.name != ACCURACY or outputs.ndim != 2 or outputs.shape[1] < 2:
         return None, None
     right, other_right = correct(y, outputs), correct(y, other)
     return int(np.sum(right & ~other_right)), int(np.sum(other_right & ~right))

@@ -96,8 +96,8 @@ class Metric:
     """
 
     def __init__(self, config: Config) -> None:
-        self._name = config.constraint._target_
-        self._function = resolve(self._name, "constraint._target_")
+        self.name = config.constraint._target_
+        self._function = resolve(self.name, "constraint._target_")
         self._args = config.constraint.args
 
     def __call__(self, y_true: Any, y_pred: Any) -> float | None:
@@ -106,7 +106,7 @@ class Metric:
         Raises:
             ConfigError: a person's own metric failed or did not return one number.
         """
-        if self._name != ACCURACY and not np.isfinite(y_pred).all():
+        if self.name != ACCURACY and not np.isfinite(y_pred).all():
             return None  # most metrics refuse such outputs; the trial has failed, the metric is not at fault
         try:
             returned = self._function(y_true, y_pred, **self._args)
@@ -115,7 +115,7 @@ class Metric:
             value = float(returned)
         except Exception as error:
             raise ConfigError(
-                f"the metric {self._name} failed: {type(error).__name__}: {error}; it is called as metric(y_true,"
+                f"the metric {self.name} failed: {type(error).__name__}: {error}; it is called as metric(y_true,"
                 " y_pred, **constraint.args) with numpy arrays and must return one number"
             ) from error
         return value if math.isfinite(value) else None

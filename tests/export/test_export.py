@@ -1,0 +1,80 @@
+"""What an export leaves and what the registry is asked for, with a worker that answers as it is told."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import TrialFault
+from autotune.export.export import export_winner
+from autotune.record.events import Exported, Trained
+from autotune.record.record import Record
+from autotune.worker.protocol import Evaluation
+from tests.sample_study import WINNER, sample_events
+
+
+@dataclass
+class Worker:
+    """Also the executor: one that writes the reference, and finds a difference when it reloads."""
+
+    difference: float | None
+    registered: list[str] = field(default_factory=list)
+
+    def evaluate(self, args):
+        return Evaluation(1000, 0.44, None)
+
+    def export(self, args):
+        Path(args.saved_model_path).mkdir()
+        Path(args.reference_path).touch()
+
+    @contextlib.contextmanager
+    def aside(self):
+        yield self
+
+    def reload(self, args):
+        assert Path(args.reference_path).is_file()
+        if self.difference is None:
+            raise TrialFault("crash", "gone")
+        return self.difference
+
+    def register(self, worker, view, model, reference, alias):
+        assert reference.is_file()
+        self.registered.append(alias)
+        return f"net version 1 (alias {alias})"
+
+
+@pytest.fixture
+def record(tmp_path):
+    """A study that may be exported for production."""
+    trained = tmp_path / "trained.keras"
+    trained.touch()
+    record = Record(tmp_path / "record.jsonl")
+    for event in sample_events():
+        if isinstance(event, Trained) and event.trial == WINNER:
+            event = replace(event, run=replace(event.run, model_path=str(trained)))
+        if not isinstance(event, Exported):
+            record.append(event)
+    yield record
+    record.close()
+
+
+@pytest.mark.parametrize(("difference", "alias"), [(1e-3, "production"), (0.2, "candidate")])
+def test_a_model_that_reloads_as_another_is_not_registered_for_production(compose, record, difference, alias):
+    worker = Worker(difference)
+    export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
+    exported = record.view.exported
+    assert worker.registered == [exported.alias] == [alias]
+    said = [note.text for note in record.view.notes if "predicts otherwise" in note.text]
+    assert len(said) == (2 if alias == "candidate" else 0), "one for each form"
+    assert ("predicts otherwise" in exported.alias_reason) is bool(said)
+
+
+@pytest.mark.parametrize("difference", [0.0, None])
+def test_no_examples_are_left_in_the_export(compose, record, difference):
+    worker = Worker(difference)
+    export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
+    left = {path.name for path in (record.path.parent / "export").iterdir()}
+    assert left - {"evidence.json"} == {"best.yaml", "model.keras", "saved_model"}
