@@ -212,8 +212,8 @@ class Exported:
         files: name to absolute path.
         test_metric: of the exported model on the test part.
         baseline_test_metric: of the baseline trained on the same seed; None when the baseline is what was exported.
-        reload_difference: largest difference of a prediction, relative to max(1, largest absolute output), between the trained model and the reloaded ones,
-            each in a fresh process under another global policy.
+        reload_difference: largest difference between what the trained model and the reloaded ones predict, relative to
+            max(1, largest absolute output); each was reloaded in a fresh process under another global policy.
         alias: registry alias that the export is entitled to: `production` or `candidate`.
         alias_reason: why.
         registered: the registry's entry, such as `cifar_mlp version 3`; None when nothing was registered.
