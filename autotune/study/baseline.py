@@ -86,20 +86,26 @@ def train_baseline(context: StudyContext) -> None:
             )
     metrics = list(context.baseline_metrics.values())
     spread = accuracy.spread(metrics) or 0.0
-    # Two unpaired runs differ by sqrt(2) times the spread of one: the paired spread of a like candidate is below it.
-    worst = resolvable_margins(config, {"": 2**0.5 * spread})[""]
     mean, margin = sum(metrics) / len(metrics), config.constraint.margin
-    resolved = f"a margin of {context.size(worst)} or less" if worst else "any margin: the runs agree"
+    # Two unpaired runs differ by sqrt(2) times the spread of one; paired runs of a like candidate differ by less.
+    unpaired = 2**0.5 * spread
+    first = resolvable_margins(config, {"": unpaired})[""]
+    most = max(accuracy.looks(spread, margin)[-1], config.constraint.seeds)
+    last = accuracy.resolvable_margin(unpaired, most, level=accuracy.LOOK_LEVEL / config.search.finalists)
+    resolved = (
+        f"{context.size(first)} at the first look, {context.size(last)} at the last ({most} seeds), or less since runs"
+        " are paired"
+    )
     context.note(
         "noise",
         f"baseline {config.constraint.metric} {mean:.4f} over {len(metrics)} seeds, standard deviation"
-        f" {context.size(spread)}; the first look can resolve {resolved}",
+        f" {context.size(spread)}; the margin that can be resolved: {resolved if spread else 'any, the runs agree'}",
     )
-    if worst > margin:
+    if last > margin:
         context.note(
             "noise",
-            f"constraint.margin={margin:g} ({context.size(margin)}) may be below what {len(metrics)} seeds resolve at"
-            " this recipe: verdicts may stay INCONCLUSIVE (more seeds, a longer training or a larger margin help)",
+            f"constraint.margin={margin:g} ({context.size(margin)}) may be below what {most} seeds resolve at this"
+            " recipe: verdicts may stay INCONCLUSIVE (more seeds, a longer training or a larger margin help)",
             "warning",
         )
     context.record.append(TrialJudged(BASELINE_TRIAL, TrialState.PASSED, "the baseline"))

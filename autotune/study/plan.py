@@ -14,11 +14,11 @@ from autotune.trial import DatasetFacts, Probe, Stage
 # Costs around the trainings, as seen on two CPU cores; they only divide the budget and judge nothing.
 _SCREEN_TRIAL_S = 6.0
 _CONFIRM_TIMING_S = 13.0
-_EXPORT_S = 10.0
+_EXPORT_S = 5.0
 _TRAINING_OVERHEAD_S = 1.0
 
 # A shared machine is slower tomorrow than when it was probed; a plan without slack would skip its last stage then.
-_SAFETY = 0.85
+_SAFETY = 0.75
 
 # Share of the budget that screening may take at most.
 _SCREEN_SHARE = 0.25
@@ -89,7 +89,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     fixed = {
         "screen": _screen_s(config, remaining_s),
         "timing": search.timing.processes * (start_s + _CONFIRM_TIMING_S),
-        "export": _EXPORT_S + 2 * start_s,
+        "export": _EXPORT_S + 1.5 * start_s,
     }
     baseline_runs = seeds + confirm_seeds
     candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + _REJECTED_RUNS + confirm_seeds)

@@ -39,15 +39,20 @@ def drained(proposer: Proposer, most: int = 200) -> list[Candidate]:
 
 
 def test_the_first_guesses_answer_what_people_ask():
-    """Each policy alone at the person's own batch, then the largest batch, then a middle one, then float32 at that."""
-    own = [(c.policy, c.batch_size) for c in first_guesses(space_of())]
+    """Each policy alone at the person's own batch, then the largest batch, then a middle one, then float32 at that, then
+    more steps per call at the person's own batch and at the next."""
+    guesses = list(first_guesses(space_of()))
+    alone, more = guesses[:7], guesses[7:]
+    own = [(c.policy, c.batch_size) for c in alone]
     assert own == [(F16, 32), (BF16, 32), (F16, 128), (BF16, 128), (F16, 64), (BF16, 64), (F32, 64)]
-    assert {(c.xla, c.widths, c.steps_per_execution) for c in first_guesses(space_of())} == {(Xla.OFF, WIDTHS, 1)}
+    assert {(c.xla, c.widths, c.steps_per_execution) for c in alone} == {(Xla.OFF, WIDTHS, 1)}
+    assert [(c.policy, c.batch_size, c.steps_per_execution) for c in more] == [(F16, 32, 8), (F16, 64, 8)]
+    assert {c.widths for c in more} == {WIDTHS}
 
 
 def test_the_baseline_is_not_among_the_guesses():
     guesses = list(first_guesses(space_of(policies=(F32,))))
-    assert [c.batch_size for c in guesses] == [128, 64, 64]
+    assert [c.batch_size for c in guesses] == [128, 64, 64, 32, 64]
     assert BASELINE not in guesses
 
 
