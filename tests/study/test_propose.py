@@ -39,8 +39,7 @@ def drained(proposer: Proposer, most: int = 200) -> list[Candidate]:
 
 
 def test_the_first_guesses_answer_what_people_ask():
-    """Each policy alone at the person's own batch, then the largest batch, then a middle one, then float32 at that, then
-    more steps per call at the person's own batch and at the next."""
+    """Each policy alone at the person's own batch, the largest and a middle one, float32 at that; then more steps a call."""
     guesses = list(first_guesses(space_of()))
     alone, more = guesses[:7], guesses[7:]
     own = [(c.policy, c.batch_size) for c in alone]
