@@ -39,7 +39,7 @@ def drained(proposer: Proposer, most: int = 200) -> list[Candidate]:
 
 
 def test_the_first_guesses_answer_what_people_ask():
-    """Each policy alone at the person's own batch, the largest and a middle one, float32 at that; then more steps a call."""
+    """Each policy alone at the user's batch, the largest and a middle one, float32 at that; then more steps a call."""
     guesses = list(first_guesses(space_of()))
     alone, more = guesses[:7], guesses[7:]
     own = [(c.policy, c.batch_size) for c in alone]
