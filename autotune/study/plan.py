@@ -18,7 +18,7 @@ _EXPORT_S = 5.0
 _TRAINING_OVERHEAD_S = 1.0
 
 # A shared machine is slower tomorrow than when it was probed; a plan without slack would skip its last stage then.
-_SAFETY = 0.75
+_SAFETY = 0.65
 
 # Share of the budget that screening may take at most.
 _SCREEN_SHARE = 0.25
