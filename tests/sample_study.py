@@ -235,6 +235,8 @@ def _confirmation(trial: int, deltas: tuple[float, ...]) -> Confirmation:
         step_time_ms=2.82 if trial == WINNER else 3.34,
         baseline_step_time_ms=2.10,
         recipe=_recipe(CANDIDATES[trial]),
+        gain=_pooled(5.94, 5.80, 6.09) if trial == WINNER else _pooled(5.02, 4.87, 5.17),
+        verdict=TimingVerdict.FASTER,
     )
 
 

@@ -155,7 +155,7 @@ def test_success_is_faster_and_pass() -> None:
     assert winner.succeeded
     assert winner.accuracy is not None
     for timing in TimingVerdict:
-        assert replace(winner, timing=timing).succeeded is (timing is TimingVerdict.FASTER)
+        assert replace(winner, verdict=timing).succeeded is (timing is TimingVerdict.FASTER)
     for verdict in AccuracyVerdict:
         accuracy = replace(winner.accuracy, verdict=verdict)
         assert replace(winner, accuracy=accuracy).succeeded is (verdict is AccuracyVerdict.PASS)

@@ -27,6 +27,7 @@ class ConstraintConfig:
         direction: whether higher or lower is better.
         margin: how far the metric may be worse than float32's, absolute, in the metric's own unit (0.01 = one
             percentage point of accuracy).
+        relative: whether the margin is a share of float32's own metric instead (0.01 = one per cent of it).
         seeds: seeds on which the verdict looks first: 3 and then up to 5, or up to 7 when the baseline is noisy.
         max_skipped_share: share of optimizer steps that a loss scaler may skip before the trial fails.
     """
@@ -36,6 +37,7 @@ class ConstraintConfig:
     args: Dict[str, Any] = field(default_factory=dict)
     direction: Direction = Direction.higher
     margin: float = 0.01
+    relative: bool = False
     seeds: int = 3
     max_skipped_share: float = 0.2
 
@@ -45,6 +47,12 @@ class ConstraintConfig:
             "constraint.margin must be a number above zero",
             self.margin,
             "0.01 allows one percentage point of accuracy; no test can show a difference of exactly zero",
+        )
+        require(
+            not self.relative or self.margin < 1,
+            "constraint.margin with constraint.relative=true is a share below 1",
+            self.margin,
+            "write 0.01 for one per cent of float32's own metric",
         )
         require(
             self.metric != "accuracy" or self.margin < 1,

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 
 class Objective(enum.Enum):
-    """What the search maximises under the accuracy constraint."""
+    """What the search maximises under the accuracy constraint; each as a ratio to the baseline, above 1 is better."""
 
     throughput = "throughput"
+    time_to_accuracy = "time_to_accuracy"
+    energy = "energy"
+    memory = "memory"
 
 
 @dataclass
@@ -15,14 +18,18 @@ class ObjectiveConfig:
     """The objective.
 
     Attributes:
-        name: throughput [examples/s].
-        threshold: the speedup whose lower confidence bound counts as FASTER.
+        name: throughput [examples/s]; time_to_accuracy: training time until float32's accuracy, less the margin, is
+            reached [s]; energy [J/example], where NVML counts it; memory: peak [MB], where the device reports it.
+        threshold: the gain whose lower confidence bound counts as better than the baseline.
+        tie: finalists whose throughput differs by less than this factor are told apart by simplicity.
     """
 
     name: Objective = Objective.throughput
     threshold: float = 1.02
+    tie: float = 1.02
 
     def __post_init__(self) -> None:
         from autotune.config.checks import require
 
         require(self.threshold >= 1, "objective.threshold must be at least 1", self.threshold)
+        require(self.tie >= 1, "objective.tie must be at least 1", self.tie)

@@ -40,6 +40,8 @@ class TimingConfig:
         screen_half_width: the same for screening, which only ranks.
         screen_max_s: the same for screening [s].
         processes: fresh processes that confirm a finalist's speed.
+        rounds: alternations of workers where baseline and candidate do not fit into memory together.
+        pipeline: whether the share of the input pipeline is measured, for the baseline and for finalists.
     """
 
     block_s: float = 0.1
@@ -50,6 +52,8 @@ class TimingConfig:
     screen_half_width: float = 0.05
     screen_max_s: float = 5.0
     processes: int = 3
+    rounds: int = 3
+    pipeline: bool = True
 
     def __post_init__(self) -> None:
         for key in ("block_s", "half_width", "max_s", "screen_half_width", "screen_max_s"):
@@ -63,6 +67,7 @@ class TimingConfig:
             self.max_pairs,
         )
         require(self.processes >= 1, "search.timing.processes must be at least 1", self.processes)
+        require(self.rounds >= 2, "search.timing.rounds must be at least 2", self.rounds, "one round has no spread")
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 Format history (`FORMAT`):
     1  first version.
+    2  what the machine did during each block, pipeline timing, objective and gain, comparison of finalists, loss scale
+       by epoch.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from autotune.trial import (
     Recipe,
     SpaceSummary,
     Stage,
+    Suspicion,
     TimingVerdict,
     TrainingRun,
     TrialState,
     WorkerFacts,
 )
 
-FORMAT = 1
+FORMAT = 2
 
 BASELINE_TRIAL = 0
 """The number of the baseline's own trial; candidates count from 1."""
@@ -138,7 +141,13 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """A candidate's throughput was measured; `speedup` is against its neighbour in time (None for the baseline)."""
+    """A candidate's throughput was measured; `speedup` is against its neighbour in time (None for the baseline).
+
+    Attributes:
+        timing: verdict on the speedup.
+        gain: the objective's, above 1 is better; None for the baseline, and where the objective is throughput.
+        suspicious: pairs during which something disturbed; they count as all others do.
+    """
 
     trial: int
     stage: Stage
@@ -146,6 +155,8 @@ class Probed:
     speedup: Interval | None
     timing: TimingVerdict | None
     duration_s: float
+    gain: Interval | None = None
+    suspicious: tuple[Suspicion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +189,26 @@ class TrialJudged:
     state: TrialState
     reason: str
     accuracy: Accuracy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinalistsCompared:
+    """Two finalists that screening could not tell apart, timed against one another in one process.
+
+    Attributes:
+        speedup: throughput of `trial` over that of `other`.
+        preferred: the trial that is confirmed first.
+        reason: one line, for a reader.
+    """
+
+    trial: int
+    other: int
+    probe: Probe
+    speedup: Interval
+    verdict: TimingVerdict
+    preferred: int
+    reason: str
+    duration_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +282,7 @@ Event = (
     | Trained
     | TrialFailed
     | TrialJudged
+    | FinalistsCompared
     | FinalistConfirmed
     | StudyDecided
     | Exported

@@ -11,6 +11,7 @@ from autotune.record.events import (
     Exported,
     FidelityPlanned,
     FinalistConfirmed,
+    FinalistsCompared,
     Note,
     Probed,
     SpacePlanned,
@@ -31,6 +32,7 @@ from autotune.trial import (
     Interval,
     Probe,
     Stage,
+    Suspicion,
     TimingVerdict,
     TrainingRun,
     TrialState,
@@ -43,6 +45,9 @@ class TrialView:
 
     Attributes:
         deltas: paired accuracy differences by stage, then seed; higher is better.
+        objective_gain: the objective's where that is not throughput.
+        suspicious: screening pairs during which something disturbed.
+        confirming: what was timed in the confirm stage, one a fresh process.
     """
 
     number: int
@@ -52,6 +57,9 @@ class TrialView:
     probe: Probe | None = None
     speedup: Interval | None = None
     timing: TimingVerdict | None = None
+    objective_gain: Interval | None = None
+    suspicious: tuple[Suspicion, ...] = ()
+    confirming: list[Probed] = field(default_factory=list)
     runs: dict[Stage, list[TrainingRun]] = field(default_factory=dict)
     deltas: dict[Stage, dict[int, float]] = field(default_factory=dict)
     accuracy: Accuracy | None = None
@@ -62,6 +70,11 @@ class TrialView:
     def is_baseline(self) -> bool:
         """Whether this is the baseline's own trial."""
         return self.number == BASELINE_TRIAL
+
+    @property
+    def gain(self) -> Interval | None:
+        """What candidates are ranked by: the objective's gain, which is the speedup where that is throughput."""
+        return self.objective_gain or self.speedup
 
     def metric(self, stage: Stage) -> float | None:
         """Mean metric over the stage's finished trainings, or None."""
@@ -97,6 +110,7 @@ class StudyView:
     current: TrialStarted | None = None
     trials: dict[int, TrialView] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    comparisons: list[FinalistsCompared] = field(default_factory=list)
     confirmations: list[Confirmation] = field(default_factory=list)
     decided: StudyDecided | None = None
     exported: Exported | None = None
@@ -138,9 +152,6 @@ class StudyView:
                 self.decided = event
             case Exported():
                 self.exported = event
-            case FinalistConfirmed():
-                self.confirmations.append(event.confirmation)
-                self._trial(event.confirmation.trial, event.confirmation.candidate).confirmation = event.confirmation
             case _:
                 self._apply_to_trial(event)
 
@@ -155,7 +166,10 @@ class StudyView:
             case Probed() if event.stage is not Stage.CONFIRM:
                 trial = self._trial(event.trial, event.probe.candidate)
                 trial.probe, trial.speedup, trial.timing = event.probe, event.speedup, event.timing
+                trial.objective_gain, trial.suspicious = event.gain, event.suspicious
                 trial.state = trial.state or TrialState.SCREENED
+            case Probed():
+                self._trial(event.trial, event.probe.candidate).confirming.append(event)
             case Trained():
                 trial = self._trial(event.trial, event.run.candidate)
                 trial.runs.setdefault(event.stage, []).append(event.run)
@@ -170,5 +184,15 @@ class StudyView:
                 trial = self.trials[event.trial]
                 trial.state, trial.reason = event.state, event.reason
                 trial.accuracy = event.accuracy or trial.accuracy
+            case _:
+                self._apply_to_finalists(event)
+
+    def _apply_to_finalists(self, event: Event) -> None:
+        match event:
+            case FinalistsCompared():
+                self.comparisons.append(event)
+            case FinalistConfirmed():
+                self.confirmations.append(event.confirmation)
+                self._trial(event.confirmation.trial, event.confirmation.candidate).confirmation = event.confirmation
             case _:
                 pass

@@ -198,6 +198,8 @@ def _confirmation(
         baseline_step_time_ms=_median(evidence.probes, lambda probe: probe.baseline_step_ms),
         recipe=evidence.recipe,
         failure=evidence.failure,
+        gain=speedup,
+        verdict=timing_verdict,
     )
 
 

@@ -7,22 +7,25 @@ record and comes back unchanged. Times are in the unit that the name says.
 from __future__ import annotations
 
 from autotune.trial.candidate import Candidate, LeftOut, Policy, Predicted, SpaceSummary, Xla
-from autotune.trial.judged import Accuracy, AccuracyVerdict, Confirmation, Interval, TimingVerdict
-from autotune.trial.measured import (
-    DatasetFacts,
-    Effect,
-    EpochPoint,
-    LayerEffect,
-    Probe,
-    Recipe,
-    TrainingRun,
-    WorkerFacts,
+from autotune.trial.effect import Effect, LayerEffect, Products
+from autotune.trial.facts import DatasetFacts, WorkerFacts
+from autotune.trial.judged import (
+    Accuracy,
+    AccuracyVerdict,
+    Confirmation,
+    Interval,
+    Suspicion,
+    TimeToAccuracy,
+    TimingVerdict,
 )
 from autotune.trial.outcome import Failure, FailureKind, Stage, TrialState
+from autotune.trial.timed import BlockConditions, PipelineTiming, Probe
+from autotune.trial.trained import EpochPoint, Recipe, TrainingRun
 
 __all__ = [
     "Accuracy",
     "AccuracyVerdict",
+    "BlockConditions",
     "Candidate",
     "Confirmation",
     "DatasetFacts",
@@ -33,12 +36,16 @@ __all__ = [
     "Interval",
     "LayerEffect",
     "LeftOut",
+    "PipelineTiming",
     "Policy",
     "Predicted",
     "Probe",
+    "Products",
     "Recipe",
     "SpaceSummary",
     "Stage",
+    "Suspicion",
+    "TimeToAccuracy",
     "TimingVerdict",
     "TrainingRun",
     "TrialState",

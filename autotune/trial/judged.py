@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass
 
 from autotune.trial.candidate import Candidate
-from autotune.trial.measured import Recipe
 from autotune.trial.outcome import Failure
+from autotune.trial.trained import Recipe
 
 
 class AccuracyVerdict(enum.StrEnum):
@@ -54,6 +54,19 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Something that disturbed one pair of blocks, which counts as all others do.
+
+    Attributes:
+        pair: its index, counted from 0.
+        reason: what was seen, for a reader.
+    """
+
+    pair: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Accuracy:
     """A judged accuracy difference against the baseline, candidate minus baseline, oriented so that higher is better.
 
@@ -62,9 +75,12 @@ class Accuracy:
         delta: mean paired difference with its interval, in the metric's own unit.
         deltas: one paired difference a seed, in the order of `seeds`.
         seeds: the seeds.
-        margin: how far the metric may fall, absolute.
+        margin: how far the metric may fall, absolute; of a relative margin, its mean over the seeds.
         level: the one-sided level of this look.
         seeds_needed: seeds that would decide it if the spread stays as it is; `None` when decided or not estimable.
+        relative_margin: the margin as a share of float32's metric, where it was given so.
+        sampling_error: standard error of the mean difference that comes from the validation part being a sample, which
+            the interval does not hold [metric's unit]; `None` where it is not known.
     """
 
     verdict: AccuracyVerdict
@@ -74,6 +90,26 @@ class Accuracy:
     margin: float
     level: float
     seeds_needed: int | None = None
+    relative_margin: float | None = None
+    sampling_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToAccuracy:
+    """Training time until the metric first reaches float32's final one on the same seed, less the margin.
+
+    Attributes:
+        seeds: the seeds, in the order of the two tuples.
+        baseline_s: of the baseline on each seed [s]; `None` where it was not reached.
+        candidate_s: of the candidate on each seed [s]; `None` where it was not reached.
+        ratio: baseline's time over the candidate's, so that above 1 is better; `None` where a seed did not reach it or
+            there are too few.
+    """
+
+    seeds: tuple[int, ...]
+    baseline_s: tuple[float | None, ...]
+    candidate_s: tuple[float | None, ...]
+    ratio: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +125,12 @@ class Confirmation:
         metric: mean metric of the candidate on the same seeds.
         step_time_ms: median step time [ms].
         baseline_step_time_ms: median step time of the baseline in the same processes [ms].
+        objective: what was made as large as possible.
+        gain: the objective, baseline against candidate, so that above 1 is better; equals `speedup` for throughput.
+        verdict: on the gain.
+        time_to_accuracy: from the trainings on the same seeds; `None` if there were none.
+        epoch_s: mean wall clock of one training epoch, evaluation apart [s].
+        baseline_epoch_s: of the baseline on the same seeds [s].
     """
 
     trial: int
@@ -103,12 +145,18 @@ class Confirmation:
     baseline_step_time_ms: float | None
     recipe: Recipe | None
     failure: Failure | None = None
+    objective: str = "throughput"
+    gain: Interval | None = None
+    verdict: TimingVerdict = TimingVerdict.UNCLEAR
+    time_to_accuracy: TimeToAccuracy | None = None
+    epoch_s: float | None = None
+    baseline_epoch_s: float | None = None
 
     @property
     def succeeded(self) -> bool:
-        """Whether it is both faster and not less accurate."""
+        """Whether it is both better by the objective and not less accurate."""
         return (
-            self.timing is TimingVerdict.FASTER
+            self.verdict is TimingVerdict.FASTER
             and self.accuracy is not None
             and self.accuracy.verdict is AccuracyVerdict.PASS
         )

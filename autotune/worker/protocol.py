@@ -35,6 +35,7 @@ class ProbeArgs:
     Attributes:
         seed: of the initial weights and the order of examples.
         block_s, min_pairs, max_pairs, half_width, max_s: see `autotune.config.search.TimingConfig`.
+        pipeline: whether the step is also timed on one batch that is already on the device.
     """
 
     candidate: Candidate
@@ -47,6 +48,7 @@ class ProbeArgs:
     max_pairs: int
     half_width: float
     max_s: float
+    pipeline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""What a built model really does, as against what was asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LayerEffect:
+    """What one layer really does.
+
+    Attributes:
+        name: the layer's name.
+        kind: its class name.
+        compute_dtype: the dtype it computes in.
+        variable_dtype: the dtype of its weights.
+        parameters: weights it holds.
+        flops_per_example: multiply-adds counted twice, forward only; `None` where the layer's kind is not known.
+        activations_per_example: elements in its output.
+    """
+
+    name: str
+    kind: str
+    compute_dtype: str
+    variable_dtype: str
+    parameters: int
+    flops_per_example: int | None
+    activations_per_example: int
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Matrix products and convolutions of one traced training step that run in one dtype, forward and backward.
+
+    Attributes:
+        dtype: the dtype of their operands in the graph that TensorFlow runs.
+        operations: how many there are.
+        flops: of all of them for one batch, a multiply-add counted twice.
+    """
+
+    dtype: str
+    operations: int
+    flops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What is in force, as against what was asked.
+
+    Attributes:
+        xla: whether the train function is compiled by XLA.
+        layers: one entry a layer, in the model's order.
+        output_dtype: dtype of the model's output.
+        loss_scaling: whether the optimizer is wrapped in a loss scaler.
+        optimizer: class name of the (inner) optimizer.
+        tf32: whether float32 matrix products may run in TF32; `None` where the device has none.
+        deterministic: whether TensorFlow's determinism switch is on.
+        placed_on: the kind of device that the weights live on, such as `CPU` or `GPU`.
+        products: what the traced training step really computes in, by dtype; empty where it could not be traced.
+        own_train_step: whether the model brings a `train_step` of its own.
+        scales_loss: whether the traced training step asks the optimizer to scale its loss; `None` without loss scaling
+            or where the step could not be traced.
+    """
+
+    xla: bool
+    layers: tuple[LayerEffect, ...]
+    output_dtype: str
+    loss_scaling: bool
+    optimizer: str
+    tf32: bool | None
+    deterministic: bool
+    placed_on: str
+    products: tuple[Products, ...] = ()
+    own_train_step: bool = False
+    scales_loss: bool | None = None
+
+    @property
+    def parameters(self) -> int:
+        """Weights of all layers."""
+        return sum(layer.parameters for layer in self.layers)
+
+    @property
+    def flops_per_example(self) -> int:
+        """Forward FLOPs of the layers whose FLOPs are known."""
+        return sum(layer.flops_per_example or 0 for layer in self.layers)
+
+    @property
+    def share_16bit(self) -> float:
+        """Share of the known forward FLOPs that run in a 16-bit dtype, 0 to 1."""
+        total = self.flops_per_example
+        low = sum(
+            layer.flops_per_example or 0 for layer in self.layers if layer.compute_dtype in ("float16", "bfloat16")
+        )
+        return low / total if total else 0.0
+
+    @property
+    def effective_dtype(self) -> str:
+        """The dtype that most of the known FLOPs run in."""
+        share: dict[str, int] = {}
+        for layer in self.layers:
+            share[layer.compute_dtype] = share.get(layer.compute_dtype, 0) + (layer.flops_per_example or 0)
+        return max(share, key=lambda dtype: share[dtype]) if share else "float32"
