@@ -14,10 +14,10 @@ STAMP := $(VENV)/.installed
 PIP   := $(PY) -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu run ui test test-fast check format bench lock clean
+.PHONY: help setup setup-gpu run ui test test-fast check format bench bench-truth lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: $(STAMP) ## Make .venv and install the pinned dependencies; does nothing when they are there
 
@@ -52,7 +52,7 @@ test: check ## Run everything that CI runs: the checks and all tests
 	@$(PY) -m pytest
 
 test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
-	@$(PY) -m pytest -n auto -m 'not slow and not gpu and not browser and not bench'
+	@$(PY) -m pytest -n auto -m 'not slow and not gpu and not browser and not bench and not truth'
 
 check: setup ## Lint, format and type checks
 	@$(PY) -m ruff check .
@@ -65,6 +65,10 @@ format: setup ## Format the code and apply safe fixes
 
 bench: setup ## Run the benchmarks in tests/benchmarks
 	@$(PY) -m pytest tests/benchmarks -m bench -s
+
+# Each file says what it measures, how long it takes and how to shrink it; TRUTH_RECORD=1 renews the recorded noise.
+bench-truth: setup ## Show on real timings that figures can be trusted (an hour or more, on a quiet machine)
+	@$(PY) -m pytest tests/benchmarks/truth -m truth -s
 
 # A pin stays as it is while the ranges of pyproject.toml allow it; UPGRADE=1 moves all to the newest.
 lock: setup ## Refresh requirements.lock from pyproject.toml (UPGRADE=1: newest versions)

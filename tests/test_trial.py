@@ -16,6 +16,7 @@ from autotune.trial import (
     LayerEffect,
     Policy,
     Probe,
+    Products,
     Recipe,
     TimingVerdict,
     Xla,
@@ -115,6 +116,17 @@ def test_layers_of_unknown_flops_are_not_guessed() -> None:
     assert known.flops_per_example == 400
     assert effect(layer("float16", None)).share_16bit == 0
     assert effect().share_16bit == 0
+
+
+def test_a_traced_step_is_believed_before_its_layers() -> None:
+    declared = effect(layer("float16", 600), layer("float32", 400))
+    assert not declared.is_traced
+    traced = replace(declared, products=(Products("float32", 4, 900), Products("bfloat16", 1, 100)))
+    assert traced.is_traced
+    assert (traced.share_16bit, traced.effective_dtype) == (0.1, "float32")
+    unknown = replace(declared, products=(Products("float32", 4, 0),))
+    assert not unknown.is_traced
+    assert (unknown.share_16bit, unknown.effective_dtype) == (0.6, "float16")
 
 
 @pytest.mark.parametrize(

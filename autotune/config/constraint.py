@@ -7,6 +7,9 @@ from typing import Any, Dict
 
 from autotune.config.checks import require
 
+SHARE_METRICS = ("accuracy", "error")
+"""Metrics that are a share of the examples: people read them in per cent, and differences in percentage points."""
+
 
 class Direction(enum.Enum):
     """Whether a higher or a lower metric is better."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from autotune.record.view import StudyView, TrialView
 from autotune.report import figures, phrases
 from autotune.report.measure import UNKNOWN, Measure
+from autotune.report.objective import Goal
 from autotune.trial import Stage
 
 GAP = 2
@@ -34,8 +35,10 @@ COLUMNS = {
     "steps": Column("steps/call"),
     "step_time": Column("ms/step"),
     "rate": Column("examples/s"),
+    "gain": Column("gain"),
     "speedup": Column("speedup"),
     "speedup_interval": Column("speedup", room=19),
+    "predicted": Column("predicted"),
     "metric": Column("metric", room=8),
     "delta": Column("delta", room=8),
     "delta_interval": Column("delta", room=23),
@@ -49,6 +52,7 @@ _LAYOUTS = tuple(
         "number state policy batch xla widths steps step_time rate speedup_interval metric delta_interval verdict",
         "number state policy_short batch xla widths steps step_time rate speedup_interval metric delta verdict",
         "number state policy_short batch xla widths steps step_time rate speedup metric delta verdict",
+        "number state policy_short batch xla widths step_time rate speedup metric delta verdict",
         "number state policy_short batch xla widths step_time rate speedup metric delta",
         "number state policy_short batch xla step_time speedup metric delta",
         "number state policy_short batch speedup delta",
@@ -56,13 +60,17 @@ _LAYOUTS = tuple(
     )
 )
 
+PREDICTED_FROM_COLUMNS = 100
+"""A narrower terminal keeps its columns for what was measured."""
+
 _SHORT = {"mixed_bfloat16": "mixed_bf16", "mixed_float16": "mixed_fp16"}
 
 
 def cells_of(view: StudyView, measure: Measure, trial: TrialView) -> dict[str, str]:
     """The text of every column for one trial; a speed from screening is marked with `~`."""
     candidate, rate = trial.candidate, figures.examples_per_s(trial)
-    policy, ratio = phrases.one_line(candidate.policy.name), figures.speedup(trial)
+    policy, ratio, gain = phrases.one_line(candidate.policy.name), figures.speedup(trial), figures.gain(view, trial)
+    predicted = figures.predicted_speedup(view, candidate)
     mark = "" if figures.speed_stage(trial) is Stage.CONFIRM else "~"
     bounds, delta = figures.delta_interval(trial), measure.delta(figures.delta(trial))
     return {
@@ -74,26 +82,31 @@ def cells_of(view: StudyView, measure: Measure, trial: TrialView) -> dict[str, s
         "xla": figures.xla(trial),
         "widths": phrases.widths(candidate) or UNKNOWN,
         "steps": str(candidate.steps_per_execution),
-        "step_time": phrases.milliseconds(figures.step_time_ms(trial)),
+        "step_time": phrases.three_digits(figures.step_time_ms(trial)),
         "rate": UNKNOWN if rate is None else f"{rate:,.0f}",
+        "gain": UNKNOWN if gain is None else f"{mark}{gain.estimate:.2f}x",
         "speedup": UNKNOWN if ratio is None else f"{mark}{ratio.estimate:.2f}x",
         "speedup_interval": UNKNOWN if ratio is None else f"{mark}{phrases.speedup(ratio)}",
+        "predicted": UNKNOWN if predicted is None else f"{predicted:.2f}x",
         "metric": measure.value(trial.latest_metric),
         "delta": delta,
         "delta_interval": measure.delta_interval(bounds) if bounds is not None else delta,
-        "verdict": phrases.one_line(figures.verdict(trial)),
+        "verdict": phrases.one_line(figures.verdict(view, trial)),
     }
 
 
-def title_of(name: str, measure: Measure) -> str:
+def title_of(name: str, measure: Measure, goal: Goal) -> str:
     """The heading of a column."""
+    if name == "gain":
+        return goal.label
     return phrases.one_line(measure.name) if name == "metric" else COLUMNS[name].title
 
 
-def fit(measure: Measure, cells: Sequence[dict[str, str]], width: int) -> dict[str, int]:
+def fit(measure: Measure, goal: Goal, cells: Sequence[dict[str, str]], width: int) -> dict[str, int]:
     """The richest set of columns that fits, and the room of each; the poorest one if none does."""
-    for names in _LAYOUTS:
-        rooms = {name: _room(name, measure, cells) for name in names}
+    predicted = width >= PREDICTED_FROM_COLUMNS and any(row["predicted"] != UNKNOWN for row in cells)
+    for names in _layouts(goal, predicted):
+        rooms = {name: _room(name, measure, goal, cells) for name in names}
         spare = width - sum(rooms.values()) - GAP * len(rooms)
         if spare >= 0:
             if "verdict" in rooms:
@@ -103,7 +116,21 @@ def fit(measure: Measure, cells: Sequence[dict[str, str]], width: int) -> dict[s
     return rooms
 
 
-def _room(name: str, measure: Measure, cells: Sequence[dict[str, str]]) -> int:
+def _layouts(goal: Goal, predicted: bool) -> Iterator[tuple[str, ...]]:
+    """From rich to poor, with the objective's gain before the speedup and what is predicted after it.
+
+    Where the objective is throughput the gain is the speedup; elsewhere it takes the speedup's place last of all.
+    """
+    before = () if goal.is_throughput else ("gain",)
+    after = ("predicted",) if predicted else ()
+    for names in _LAYOUTS:
+        at = next(i for i, name in enumerate(names) if name.startswith("speedup"))
+        yield (*names[:at], *before, names[at], *after, *names[at + 1 :])
+    if before:
+        yield tuple("gain" if name == "speedup" else name for name in _LAYOUTS[-1])
+
+
+def _room(name: str, measure: Measure, goal: Goal, cells: Sequence[dict[str, str]]) -> int:
     if name == "verdict":
         return COLUMNS[name].room
-    return max(COLUMNS[name].room, len(title_of(name, measure)), *(len(row[name]) for row in cells))
+    return max(COLUMNS[name].room, len(title_of(name, measure, goal)), *(len(row[name]) for row in cells))

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from autotune.record import events as ev
 from autotune.record.view import StudyView
-from autotune.report import figures, phrases
+from autotune.report import figures, phrases, quoted
 from autotune.report.measure import UNKNOWN, Measure
+from autotune.report.objective import Goal
 from autotune.trial import Candidate
 
 Line = tuple[str, str, str]
@@ -69,12 +70,16 @@ def _stage(event: ev.StageStarted, _view: StudyView) -> list[Line]:
 
 def _probed(event: ev.Probed, view: StudyView) -> list[Line]:
     probe = event.probe
-    text = f"{_settings(probe.candidate, view)}  {phrases.milliseconds(probe.step_time_ms):>6} ms/step"
+    text = f"{_settings(probe.candidate, view)}  {phrases.three_digits(probe.step_time_ms):>6} ms/step"
     text += f"  {probe.examples_per_s:>10,.0f} examples/s"
+    if event.gain is not None:
+        text += f"  {Goal.of(view).label} {phrases.speedup(event.gain)}"
     if event.speedup is not None:
-        text += f"  {phrases.speedup(event.speedup)}"
+        text += f"{', speed' if event.gain is not None else ' '} {phrases.speedup(event.speedup)}"
     if event.timing is not None:
         text += f" {event.timing.value}"
+    if event.suspicious:
+        text += f"  ({len(event.suspicious)} of {len(probe.block_step_ms)} pairs disturbed, counted all the same)"
     return [(event.stage.value, f"{event.trial}", text)]
 
 
@@ -98,18 +103,24 @@ def _judged(event: ev.TrialJudged, view: StudyView) -> list[Line]:
     return [(stage, f"{event.trial}", f"{event.state.value}: {event.reason}")]
 
 
+def _compared(event: ev.FinalistsCompared, view: StudyView) -> list[Line]:
+    return [("confirm", f"{event.trial}", quoted.comparison(view, event))]
+
+
 def _confirmed(event: ev.FinalistConfirmed, view: StudyView) -> list[Line]:
-    measure, result = Measure.of(view), event.confirmation
+    result = event.confirmation
     if result.failure is not None:
-        text = f"FAILED {result.failure}"
-    else:
-        speed = phrases.speedup(result.speedup) if result.speedup is not None else UNKNOWN
-        text = f"{result.timing.value} {speed} over {len(result.per_process)} fresh processes"
-        if result.accuracy is not None:
-            delta = measure.delta_interval(result.accuracy.delta)
-            text += (
-                f"; {measure.name} {result.accuracy.verdict.value} {delta} over {len(result.accuracy.seeds)} new seeds"
-            )
+        return [("confirm", f"{result.trial}", f"FAILED {result.failure}")]
+    measure, goal = Measure.of(view), Goal.of(view)
+    speed = phrases.speedup(result.speedup) if result.speedup is not None else UNKNOWN
+    processes = len(result.per_process)
+    text = f"{result.timing.value} {speed} over {processes} fresh process{'es' if processes != 1 else ''}"
+    if not goal.is_throughput:
+        gain = phrases.speedup(result.gain) if result.gain is not None else UNKNOWN
+        text = f"{goal.label} {goal.word(result.verdict)} {gain}; speed {text}"
+    if result.accuracy is not None:
+        delta = measure.delta_interval(result.accuracy.delta)
+        text += f"; {measure.name} {result.accuracy.verdict.value} {delta} over {len(result.accuracy.seeds)} new seeds"
     return [("confirm", f"{result.trial}", text)]
 
 
@@ -146,6 +157,7 @@ _WRITERS: dict[type, Callable[..., list[Line]]] = {
     ev.Trained: _trained,
     ev.TrialFailed: _failed,
     ev.TrialJudged: _judged,
+    ev.FinalistsCompared: _compared,
     ev.FinalistConfirmed: _confirmed,
     ev.StudyDecided: _decided,
     ev.Exported: _exported,

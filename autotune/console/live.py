@@ -86,7 +86,8 @@ class LiveSink:
             parts += [self._now(), self._bar(), Text()]
             running = current.trial if (current := _current(view)) is not None else None
             above = sum(1 + len(text) // console.width for text in (_title(view), *loud))
-            rows = max(_FEWEST_ROWS, console.height - above - _LINES_AROUND_ROWS)
+            compared = 1 if view.comparisons else 0
+            rows = max(_FEWEST_ROWS, console.height - above - compared - _LINES_AROUND_ROWS)
         if view.trials:
             parts.append(TrialTable(view, running, rows))
         return parts

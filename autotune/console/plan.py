@@ -64,7 +64,7 @@ def _baseline(view: StudyView) -> list[tuple[str, str]]:
     rows = [("settings", str(view.space.baseline))] if view.space is not None else []
     probe = view.baseline.probe if view.baseline is not None else None
     if probe is not None:
-        step = phrases.milliseconds(probe.step_time_ms)
+        step = phrases.three_digits(probe.step_time_ms)
         rows.append(("measured", f"{step} ms/step, {probe.examples_per_s:,.0f} examples/s"))
     return rows
 
@@ -108,9 +108,11 @@ def _resolution(view: StudyView) -> list[tuple[str, str]]:
         return []
     rows = [("recipe", f"{plan.recipe}, about {plan.baseline_train_s:.1f} s per baseline training")]
     rows += [("why", reason) for reason in plan.reasons]
-    rows.append(("margin asked for", measure.size(measure.margin)))
+    rows.append(("margin asked for", measure.allowance()))
     for spread, margin in plan.resolvable_margin.items():
-        enough = measure.margin is not None and margin <= measure.margin
-        comment = "enough" if enough else "not enough: verdicts would be INCONCLUSIVE"
-        rows.append((f"resolvable, spread {spread}", f"{measure.size(margin)} ({comment})"))
+        comment = ""
+        if measure.margin is not None:  # a relative one has no size before the baseline was trained
+            enough = margin <= measure.margin
+            comment = " (enough)" if enough else " (not enough: verdicts would be INCONCLUSIVE)"
+        rows.append((f"resolvable, spread {spread}", f"{measure.size(margin)}{comment}"))
     return rows

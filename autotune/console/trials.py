@@ -11,8 +11,9 @@ from rich.text import Text
 
 from autotune.console.columns import COLUMNS, GAP, cells_of, fit, title_of
 from autotune.record.view import StudyView, TrialView
-from autotune.report import figures, phrases
+from autotune.report import figures, phrases, quoted
 from autotune.report.measure import Measure
+from autotune.report.objective import Goal
 
 RUNNING = "running"
 
@@ -50,21 +51,24 @@ class TrialTable:
         self._max_rows = max_rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        measure = Measure.of(self._view)
+        measure, goal = Measure.of(self._view), Goal.of(self._view)
         trials = self._rows()
         cells = [cells_of(self._view, measure, trial) for trial in trials]
         for trial, row in zip(trials, cells, strict=True):
             if trial.number == self._running:
                 row["state"] = RUNNING
-        rooms = fit(measure, cells, options.max_width)
+        rooms = fit(measure, goal, cells, options.max_width)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
         for name, room in rooms.items():
             justify: JustifyMethod = "right" if COLUMNS[name].right else "left"
-            table.add_column(title_of(name, measure), justify=justify, width=room, no_wrap=True, overflow="crop")
+            table.add_column(title_of(name, measure, goal), justify=justify, width=room, no_wrap=True, overflow="crop")
         for row in cells:
             table.add_row(*(Text(row[name], overflow="crop") for name in rooms), style=_STYLES.get(row["state"], ""))
         yield table
-        yield Text(self._legend(len(trials), measure), style="dim")
+        yield Text(self._legend(len(trials), measure, "predicted" in rooms), style="dim")
+        if self._view.comparisons and self._view.decided is None:
+            text = quoted.comparison(self._view, self._view.comparisons[-1])
+            yield Text(text, style="dim", no_wrap=True, overflow="crop")
         if "verdict" not in rooms:
             yield from self._failures(trials)
 
@@ -75,9 +79,9 @@ class TrialTable:
             return trials
 
         def rank(trial: TrialView) -> tuple[bool, bool, float]:
-            speed = figures.speedup(trial)
+            gain = figures.gain(self._view, trial) or trial.gain
             must = trial.is_baseline or trial.number == self._running or figures.is_winner(self._view, trial)
-            return not must, trial.confirmation is None, -(speed.estimate if speed is not None else 0.0)
+            return not must, trial.confirmation is None, -(gain.estimate if gain is not None else 0.0)
 
         kept = sorted(trials, key=rank)[: max(1, self._max_rows)]
         return sorted(kept, key=lambda trial: trial.number)
@@ -89,8 +93,10 @@ class TrialTable:
             text = f"{trial.number} failed, {phrases.one_line(str(trial.failure))}"
             yield Text(text, style="red", no_wrap=True, overflow="crop")
 
-    def _legend(self, shown: int, measure: Measure) -> str:
+    def _legend(self, shown: int, measure: Measure, predicted: bool) -> str:
         text = "~ from screening; without ~ confirmed."
+        if predicted:
+            text += " predicted: on the target, not measured."
         if measure.is_share:
             text += " delta in percentage points, paired seeds."
         hidden = len(self._view.trials) - shown

@@ -1,4 +1,8 @@
-"""Whether what was measured is what was asked for, and whether training in 16 bit went well."""
+"""Whether what was measured is what was asked for, and whether training in 16 bit went well.
+
+A run in 16 bit can go wrong in silence: steps are skipped, the model stands still, and the metric of a short training
+looks as fine as float32's. So health has a say of its own, before the metric has.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +20,38 @@ def departure(candidate: Candidate, effect: Effect) -> Failure | None:
         cause = " (TensorFlow's determinism switch turns it off)" if effect.deterministic else ""
         state = "on" if effect.xla else "off"
         return Failure(FailureKind.UNSUPPORTED, f"XLA was asked to be {candidate.xla.value} but is {state}{cause}")
+    return _other_dtype(candidate.policy.compute_dtype, effect) or _unscaled_loss(effect)
+
+
+def _other_dtype(asked: str, effect: Effect) -> Failure | None:
+    """Layers that say that they compute in something else, or a training step in which nothing does as they say."""
     computing = {layer.compute_dtype for layer in effect.layers if layer.parameters}
-    asked = candidate.policy.compute_dtype
     if computing and asked not in computing:
         found = ", ".join(sorted(computing))
         return Failure(FailureKind.UNSUPPORTED, f"no layer computes in {asked}: each sets a dtype of its own ({found})")
     if other := computing - {asked, "float32"}:
         found = ", ".join(sorted(other))
         return Failure(FailureKind.INVALID, f"{asked} was asked for, but some layers compute in {found}")
+    multiplied = {product.dtype for product in effect.products}
+    # Float32 is not held to this: a cast within a person's own layer is part of the model that they brought.
+    if asked != "float32" and effect.is_traced and asked not in multiplied:
+        return Failure(
+            FailureKind.UNSUPPORTED,
+            f"layers say that they compute in {asked}, but the training step multiplies in"
+            f" {', '.join(sorted(multiplied))} alone: they cast their inputs",
+        )
     return None
+
+
+def _unscaled_loss(effect: Effect) -> Failure | None:
+    """A loss scaler divides every gradient by its scale; of a loss that was not scaled, little is left."""
+    if not effect.loss_scaling or effect.scales_loss is not False:
+        return None
+    return Failure(
+        FailureKind.INVALID,
+        f"the model's own train_step does not scale its loss, so that {effect.optimizer} gets gradients divided by"
+        " the loss scale (32768 at first); add `loss = self.optimizer.scale_loss(loss)` before the gradient is taken",
+    )
 
 
 def probe_failure(probe: Probe) -> Failure | None:
@@ -41,18 +68,8 @@ def training_failure(run: TrainingRun, max_skipped_share: float) -> Failure | No
     if (failure := departure(run.candidate, run.effect)) is not None:
         return failure
     steps = run.recipe.total_steps
-    if run.loss_scale is not None and run.loss_scale < _LOWEST_LOSS_SCALE:
-        return Failure(
-            FailureKind.NAN,
-            f"loss-scale collapse: the scale fell to {run.loss_scale:g} and {run.skipped_steps} of {steps} steps were"
-            " skipped, so the model hardly learned",
-        )
-    if run.skipped_steps > max_skipped_share * steps:
-        return Failure(
-            FailureKind.NAN,
-            f"the loss scaler skipped {run.skipped_steps} of {steps} steps, above constraint.max_skipped_share"
-            f" ({max_skipped_share:g})",
-        )
+    if (failure := _scaler_failure(run, steps, max_skipped_share)) is not None:
+        return failure
     if not run.loss_finite:
         return Failure(FailureKind.NAN, "the training loss was not finite")
     if run.metric is None:
@@ -62,5 +79,25 @@ def training_failure(run: TrainingRun, max_skipped_share: float) -> Failure | No
             FailureKind.INVALID,
             f"{run.iterations} optimizer steps were applied instead of {steps}: what changes their number (early"
             " stopping, gradient accumulation) cannot be compared",
+        )
+    return None
+
+
+def _scaler_failure(run: TrainingRun, steps: int, max_skipped_share: float) -> Failure | None:
+    scales = [(point.loss_scale, f" in epoch {point.epoch}") for point in run.curve if point.loss_scale is not None]
+    if run.loss_scale is not None:
+        scales.append((run.loss_scale, ""))
+    lowest, when = min(scales, key=lambda scale: scale[0], default=(_LOWEST_LOSS_SCALE, ""))
+    if lowest < _LOWEST_LOSS_SCALE:
+        return Failure(
+            FailureKind.NAN,
+            f"loss-scale collapse: the scale fell to {lowest:g}{when}, and {run.skipped_steps} of {steps} steps were"
+            " skipped, so the model hardly learned",
+        )
+    if run.skipped_steps > max_skipped_share * steps:
+        return Failure(
+            FailureKind.NAN,
+            f"the loss scaler skipped {run.skipped_steps} of {steps} steps, above constraint.max_skipped_share"
+            f" ({max_skipped_share:g})",
         )
     return None

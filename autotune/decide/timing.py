@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -54,18 +55,26 @@ def speedup(ratios: Sequence[float], level: float = LEVEL) -> Interval:
     n = len(ratios)
     if 2 / 2**n > 1 - level + 1e-12:
         raise ValueError(f"{n} pairs are too few for a {level:.0%} interval, which needs 2 / 2**n <= {1 - level:.3g}")
-    walsh = sorted((ratios[i] + ratios[j]) / 2 for i in range(n) for j in range(i, n))
+    walsh = _walsh_averages(ratios)
     rank = _signed_rank_quantile(n, (1 - level) / 2)
-    middle = len(walsh) // 2
-    centre = walsh[middle] if len(walsh) % 2 else (walsh[middle - 1] + walsh[middle]) / 2
     return Interval(
-        estimate=math.exp(centre),
+        estimate=math.exp(statistics.median(walsh)),
         low=math.exp(walsh[rank]),
         high=math.exp(walsh[len(walsh) - 1 - rank]),
         level=level,
         n=n,
         method="Hodges-Lehmann on log ratios of interleaved pairs",
     )
+
+
+def centre(ratios: Sequence[float]) -> float:
+    """The Hodges-Lehmann estimate alone, for pairs too few to have an interval; at least one."""
+    return statistics.median(_walsh_averages(ratios))
+
+
+def _walsh_averages(ratios: Sequence[float]) -> list[float]:
+    n = len(ratios)
+    return sorted((ratios[i] + ratios[j]) / 2 for i in range(n) for j in range(i, n))
 
 
 @lru_cache(maxsize=256)

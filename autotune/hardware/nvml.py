@@ -7,7 +7,6 @@ call refuses to tell is None, with its reason in `GpuReading.unread`, and nothin
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,23 +14,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from autotune.hardware.nvml_ask import Ask, brief, clock_reasons, refusals, text
+
 __all__ = ["GpuProcess", "GpuReading", "MigInstance", "NvmlReport", "NvmlStatus", "read_nvml"]
 
 _MB = 2**20
-
-# NVML API reference, nvmlClocksEventReasons. Idle and a clock that a person set are no throttling,
-# but they explain a clock just as well, so all are named.
-_CLOCK_REASONS = {
-    0x001: "idle",
-    0x002: "application_clocks",
-    0x004: "power_cap",
-    0x008: "hardware_slowdown",
-    0x010: "sync_boost",
-    0x020: "software_thermal",
-    0x040: "hardware_thermal",
-    0x080: "power_brake",
-    0x100: "display_clocks",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +101,16 @@ def read_nvml(module: ModuleType | None = None) -> NvmlReport:
         try:
             module = importlib.import_module("pynvml")
         except ImportError as error:
-            return NvmlReport(NvmlStatus(False, f"pynvml cannot be imported: {_brief(error)}"))
+            return NvmlReport(NvmlStatus(False, f"pynvml cannot be imported: {brief(error)}"))
     path, version = _origin(module)
     try:
         with _session(module):
-            ask = _Ask(module)
+            ask = Ask(module)
             driver = ask("driver", "nvmlSystemGetDriverVersion")
             status = NvmlStatus(True, "", driver, path, version)
             return NvmlReport(status, _read_gpus(module))
-    except _refusals(module) as error:
-        return NvmlReport(NvmlStatus(False, _brief(error), None, path, version))
+    except refusals(module) as error:
+        return NvmlReport(NvmlStatus(False, brief(error), None, path, version))
 
 
 @contextmanager
@@ -133,31 +120,11 @@ def _session(module: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        _Ask(module)("shutdown", "nvmlShutdown")
-
-
-class _Ask:
-    """Calls into NVML, each guarded on its own; the refusals are kept with the field's name."""
-
-    def __init__(self, module: Any) -> None:
-        self.module = module
-        self.refused: dict[str, str] = {}
-
-    def __call__(self, field: str, function: str, *args: Any, **kwargs: Any) -> Any:
-        """The call's result, text decoded, or None."""
-        try:
-            value = getattr(self.module, function)(*args, **kwargs)
-            self.refused.pop(field, None)
-            return _text(value) if isinstance(value, bytes) else value
-        except UnicodeDecodeError as error:
-            return _text(error.object)
-        except _refusals(self.module) as error:
-            self.refused[field] = _brief(error)
-            return None
+        Ask(module)("shutdown", "nvmlShutdown")
 
 
 def _read_gpus(module: Any) -> tuple[GpuReading, ...]:
-    ask = _Ask(module)
+    ask = Ask(module)
     count = ask("count", "nvmlDeviceGetCount") or 0
     readings = []
     for index in range(count):
@@ -165,11 +132,11 @@ def _read_gpus(module: Any) -> tuple[GpuReading, ...]:
         if handle is None:  # a lost card, or one that this container may not open
             readings.append(GpuReading(index, unread=(("handle", ask.refused["handle"]),)))
         else:
-            readings.append(_read_gpu(_Ask(module), index, handle))
+            readings.append(_read_gpu(Ask(module), index, handle))
     return tuple(readings)
 
 
-def _read_gpu(ask: _Ask, index: int, handle: Any) -> GpuReading:
+def _read_gpu(ask: Ask, index: int, handle: Any) -> GpuReading:
     module = ask.module
     mode = ask("mig_enabled", "nvmlDeviceGetMigMode", handle)
     mig_enabled = None if mode is None else mode[0] == 1
@@ -181,7 +148,7 @@ def _read_gpu(ask: _Ask, index: int, handle: Any) -> GpuReading:
     return GpuReading(
         index=index,
         uuid=ask("uuid", "nvmlDeviceGetUUID", handle),
-        pci_bus_id=_text(getattr(pci, "busId", None)),
+        pci_bus_id=text(getattr(pci, "busId", None)),
         name=ask("name", "nvmlDeviceGetName", handle),
         compute_capability=None if capability is None else (capability[0], capability[1]),
         memory_total_mb=total_mb,
@@ -190,7 +157,7 @@ def _read_gpu(ask: _Ask, index: int, handle: Any) -> GpuReading:
         energy_mj=ask("energy_mj", "nvmlDeviceGetTotalEnergyConsumption", handle),
         sm_clock_mhz=ask("sm_clock_mhz", "nvmlDeviceGetClockInfo", handle, sm),
         max_sm_clock_mhz=ask("max_sm_clock_mhz", "nvmlDeviceGetMaxClockInfo", handle, sm),
-        throttle_reasons=_throttle_reasons(ask, handle),
+        throttle_reasons=clock_reasons(ask, handle),
         temperature_c=ask("temperature_c", "nvmlDeviceGetTemperature", handle, 0),
         mig_enabled=mig_enabled,
         mig_instances=_mig_instances(ask, handle) if mig_enabled else (),
@@ -199,7 +166,7 @@ def _read_gpu(ask: _Ask, index: int, handle: Any) -> GpuReading:
     )
 
 
-def _memory_mb(ask: _Ask, handle: Any) -> tuple[float | None, float | None]:
+def _memory_mb(ask: Ask, handle: Any) -> tuple[float | None, float | None]:
     """Total and used. Version 2 keeps the driver's own reserve out of `used`; old ones lack it."""
     found = None
     version = getattr(ask.module, "nvmlMemory_v2", None)
@@ -210,21 +177,11 @@ def _memory_mb(ask: _Ask, handle: Any) -> tuple[float | None, float | None]:
     return (None, None) if found is None else (found.total / _MB, found.used / _MB)
 
 
-def _throttle_reasons(ask: _Ask, handle: Any) -> tuple[str, ...] | None:
-    field = "throttle_reasons"
-    bits = ask(field, "nvmlDeviceGetCurrentClocksEventReasons", handle)
-    if bits is None:  # the name before driver 535
-        bits = ask(field, "nvmlDeviceGetCurrentClocksThrottleReasons", handle)
-    if bits is None:
-        return None
-    return tuple(name for bit, name in _CLOCK_REASONS.items() if bits & bit)
-
-
-def _mig_instances(ask: _Ask, handle: Any) -> tuple[MigInstance, ...]:
+def _mig_instances(ask: Ask, handle: Any) -> tuple[MigInstance, ...]:
     count = ask("mig_instances", "nvmlDeviceGetMaxMigDeviceCount", handle) or 0
     instances = []
     for index in range(count):
-        probe = _Ask(ask.module)  # an empty slot is refused with NotFound, and that is no fault
+        probe = Ask(ask.module)  # an empty slot is refused with NotFound, and that is no fault
         part = probe("handle", "nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
         if part is None:
             continue
@@ -234,7 +191,7 @@ def _mig_instances(ask: _Ask, handle: Any) -> tuple[MigInstance, ...]:
     return tuple(instances)
 
 
-def _processes(ask: _Ask, handle: Any) -> tuple[GpuProcess, ...] | None:
+def _processes(ask: Ask, handle: Any) -> tuple[GpuProcess, ...] | None:
     """Everybody on the GPU. This program's parent never opens one, so all of them are others."""
     found: dict[int, GpuProcess] = {}
     known = False
@@ -242,7 +199,7 @@ def _processes(ask: _Ask, handle: Any) -> tuple[GpuProcess, ...] | None:
         listed = ask(f"processes_{kind.lower()}", f"nvmlDeviceGet{kind}RunningProcesses", handle)
         known = known or listed is not None
         for item in listed or ():
-            name = _Ask(ask.module)("name", "nvmlSystemGetProcessName", item.pid)
+            name = Ask(ask.module)("name", "nvmlSystemGetProcessName", item.pid)
             used = item.usedGpuMemory
             used_mb = None if used is None else used / _MB
             found[item.pid] = GpuProcess(item.pid, kind.lower(), name, used_mb)
@@ -263,21 +220,3 @@ def _origin(module: ModuleType) -> tuple[str | None, str | None]:
         return path, f"{distribution} {metadata.version(distribution)}"
     except metadata.PackageNotFoundError:
         return path, None
-
-
-def _refusals(module: Any) -> tuple[type[Exception], ...]:
-    """What a call can raise.
-
-    NVML's own errors (NotSupported, NoPermission and Unknown were seen), and what follows from a
-    binding that lacks the function or does not know a keyword.
-    """
-    own = getattr(module, "NVMLError", OSError)
-    return (own, AttributeError, TypeError, ValueError, OSError, ctypes.ArgumentError)
-
-
-def _text(value: Any) -> Any:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-
-
-def _brief(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

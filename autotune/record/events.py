@@ -183,12 +183,18 @@ class TrialFailed:
 
 @dataclass(frozen=True, slots=True)
 class TrialJudged:
-    """A trial's state after a stage, and why; `accuracy` is what the gate of the verify stage saw."""
+    """A trial's state after a stage, and why.
+
+    Attributes:
+        accuracy: what the gate of the verify stage saw.
+        gain: the objective's, where that is read from trainings.
+    """
 
     trial: int
     state: TrialState
     reason: str
     accuracy: Accuracy | None = None
+    gain: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)

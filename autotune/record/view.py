@@ -184,6 +184,7 @@ class StudyView:
                 trial = self.trials[event.trial]
                 trial.state, trial.reason = event.state, event.reason
                 trial.accuracy = event.accuracy or trial.accuracy
+                trial.objective_gain = event.gain or trial.objective_gain
             case _:
                 self._apply_to_finalists(event)
 

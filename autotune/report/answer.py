@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autotune.record.view import StudyView, TrialView
-from autotune.report import figures, phrases
+from autotune.report import figures, phrases, quoted
 from autotune.report.measure import Measure
-from autotune.trial import Confirmation, Recipe, Stage, TrialState
+from autotune.report.objective import Goal
+from autotune.trial import Recipe, Stage, TrialState
 
 _CLOSEST = 3
 
@@ -42,11 +43,12 @@ def answer(view: StudyView) -> Answer:
     found = winner is not None and figures.is_winner(view, winner)
     if found and winner is not None:
         rows = _use(view, winner)
-        headline = f"Use trial {winner.number}: {_gain(winner, Measure.of(view))}"
+        headline = f"Use trial {winner.number}: {_gain(view, winner)}"
     else:
         rows = _why_not(view)
         headline = _no_gain(view)
     command = phrases.train_command(view.exported.folder) if view.exported is not None else None
+    rows += [("compared", text) for text in quoted.compared(view)]
     return Answer(
         found, headline, (*rows, *_where(view), *_files(view)), warnings(view), command, _exit_meaning(view, found)
     )
@@ -56,7 +58,8 @@ def _exit_meaning(view: StudyView, found: bool) -> str:
     if view.decided is not None and view.decided.interrupted:
         return f"130: ended early ({phrases.one_line(view.decided.interrupted)})"
     if found:
-        return "0: a setting that is faster and not less accurate"
+        better = "faster" if Goal.of(view).is_speed else f"better in {Goal.of(view).label}"
+        return f"0: a setting that is {better} and not less accurate"
     return "3: nothing was confirmed to beat the baseline" if view.decided is not None else "unknown: not decided"
 
 
@@ -72,34 +75,31 @@ def warnings(view: StudyView) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def at_recipe(recipe: Recipe | None) -> str:
-    """`at 8,000 examples x 3 epochs`."""
-    return f"at {recipe}" if recipe is not None else "at a recipe that is not known"
-
-
-def _gain(winner: TrialView, measure: Measure) -> str:
-    confirmation = winner.confirmation
-    if confirmation is None or confirmation.speedup is None:
+def _gain(view: StudyView, winner: TrialView) -> str:
+    measure, goal, confirmation = Measure.of(view), Goal.of(view), winner.confirmation
+    gain = None
+    if confirmation is not None:
+        gain = confirmation.speedup if goal.is_throughput else confirmation.gain
+    if confirmation is None or gain is None:
         return str(winner.candidate)
-    faster = f"{confirmation.speedup.estimate:.2f} times as fast as float32"
-    margin = f", within a margin of {measure.size(measure.margin)}" if measure.margin is not None else ""
-    return f"{faster}, and not less accurate{margin}"
+    better = goal.claim.format(gain.estimate)
+    size = confirmation.accuracy.margin if confirmation.accuracy is not None else measure.margin
+    margin = f", within a margin of {measure.allowance(size)}" if size is not None else ""
+    return f"{better}, and not less accurate{margin}"
 
 
 def _no_gain(view: StudyView) -> str:
     if view.decided is None:
         return "No answer: the study was not decided"
-    headline = "Keep the float32 baseline: no faster setting was confirmed"
+    better = "faster" if Goal.of(view).is_speed else "better"
+    headline = f"Keep the float32 baseline: no {better} setting was confirmed"
     if view.decided.interrupted:
         headline += f" before the study ended early ({phrases.one_line(view.decided.interrupted)})"
     return headline
 
 
 def _use(view: StudyView, winner: TrialView) -> list[tuple[str, str]]:
-    rows = [("settings", _settings(view, winner))]
-    if winner.confirmation is not None:
-        rows += _confirmed(Measure.of(view), winner.confirmation)
-    return rows
+    return [("settings", _settings(view, winner)), *quoted.confirmed(view, winner)]
 
 
 def _settings(view: StudyView, winner: TrialView) -> str:
@@ -113,86 +113,42 @@ def _settings(view: StudyView, winner: TrialView) -> str:
     return ", ".join(changed) or "the baseline's own"
 
 
-def _confirmed(measure: Measure, confirmation: Confirmation) -> list[tuple[str, str]]:
-    rows = []
-    if confirmation.speedup is not None:
-        rows.append(("speed", _speed(confirmation)))
-    if confirmation.accuracy is not None:
-        accuracy = confirmation.accuracy
-        rows.append(
-            (
-                measure.name,
-                f"{measure.delta_interval(accuracy.delta)} ({phrases.level(accuracy.delta)}),"
-                f" {accuracy.verdict.value} at a margin of {measure.size(accuracy.margin)};"
-                f" {len(accuracy.seeds)} new paired seeds:"
-                f" {measure.value(confirmation.metric)} against {measure.value(confirmation.baseline_metric)}",
-            )
-        )
-    rows.append(("recipe", f"{at_recipe(confirmation.recipe)}; the verdict speaks of nothing else"))
-    return rows
-
-
-def _speed(confirmation: Confirmation) -> str:
-    interval = confirmation.speedup
-    if interval is None:
-        return "not measured"
-    each = ", ".join(f"{ratio:.2f}" for ratio in confirmation.per_process)
-    text = f"{phrases.speedup(interval)} ({phrases.level(interval)}, {interval.method}: {each})"
-    text += f", {confirmation.timing.value}"
-    if confirmation.step_time_ms and confirmation.baseline_step_time_ms:
-        rate = confirmation.candidate.batch_size / confirmation.step_time_ms * 1e3
-        own, base = map(phrases.milliseconds, (confirmation.step_time_ms, confirmation.baseline_step_time_ms))
-        text += f"; {rate:,.0f} examples/s, {own} ms/step against {base} ms/step"
-    return text
-
-
 def _why_not(view: StudyView) -> list[tuple[str, str]]:
     rows = []
     if view.decided is not None:
         rows.append(("why", phrases.one_line(view.decided.reason)))
-    measure = Measure.of(view)
     early = view.decided is not None and view.decided.interrupted is not None
     for trial in _closest(view):
         best = early and len(rows) == 1 and trial.state is TrialState.PASSED
         label = f"best so far, trial {trial.number}" if best else f"trial {trial.number}"
-        rows.append((label, f"{trial.candidate}: {_shortfall(measure, trial)}"))
+        rows.append((label, f"{trial.candidate}: {_shortfall(view, trial)}"))
     recipe = _recipe(view)
     if recipe is not None:
-        rows.append(("recipe", f"{at_recipe(recipe)}; the verdicts speak of nothing else"))
+        rows.append(("recipe", f"{phrases.at_recipe(recipe)}; the verdicts speak of nothing else"))
     return rows
 
 
 def _closest(view: StudyView) -> list[TrialView]:
-    """The candidates that came furthest, then the fastest."""
+    """The candidates that came furthest, then the best."""
     order = {TrialState.PASSED: 1, TrialState.REJECTED: 2, TrialState.SKIPPED: 3, TrialState.SCREENED: 4}
 
     def rank(trial: TrialView) -> tuple[int, float]:
-        speed = figures.speedup(trial)
+        gain = figures.gain(view, trial) or trial.gain
         stage = 0 if trial.confirmation is not None else order.get(trial.state, 9) if trial.state else 9
-        return stage, -(speed.estimate if speed is not None else 0.0)
+        return stage, -(gain.estimate if gain is not None else 0.0)
 
     candidates = [trial for trial in view.trials.values() if not trial.is_baseline and trial.state]
     return sorted(candidates, key=rank)[:_CLOSEST]
 
 
-def _shortfall(measure: Measure, trial: TrialView) -> str:
-    confirmation = trial.confirmation
-    if confirmation is None:
-        if trial.state is TrialState.PASSED:
-            return "passed the gate, not confirmed"
-        if trial.state is TrialState.SCREENED:
-            return "screened, not verified"
-        return f"{figures.state_word(trial)}, {phrases.one_line(trial.reason)}".rstrip(", ")
-    if confirmation.failure is not None:
-        return f"failed, {phrases.one_line(str(confirmation.failure))}"
-    speed = phrases.speedup(confirmation.speedup) if confirmation.speedup is not None else "not timed"
-    text = f"{confirmation.timing.value} {speed}"
-    accuracy = confirmation.accuracy
-    if accuracy is None:
-        return f"{text}, {measure.name} not judged"
-    text += f"; {measure.name} {accuracy.verdict.value} {measure.delta_interval(accuracy.delta)}"
-    text += f" at a margin of {measure.size(accuracy.margin)}"
-    return text + (f"; about {accuracy.seeds_needed} seeds would decide it" if accuracy.seeds_needed else "")
+def _shortfall(view: StudyView, trial: TrialView) -> str:
+    if trial.confirmation is not None:
+        return quoted.shortfall(view, trial.confirmation)
+    if trial.state is TrialState.PASSED:
+        return "passed the gate, not confirmed"
+    if trial.state is TrialState.SCREENED:
+        return "screened, not verified"
+    return f"{figures.state_word(trial)}, {phrases.one_line(trial.reason)}".rstrip(", ")
 
 
 def _recipe(view: StudyView) -> Recipe | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autotune.record.view import StudyView, TrialView
+from autotune.report.objective import Goal
 from autotune.trial import Candidate, Effect, Interval, Stage, TrialState, Xla
 
 
@@ -38,6 +39,15 @@ def speedup(trial: TrialView) -> Interval | None:
     return trial.speedup
 
 
+def gain(view: StudyView, trial: TrialView) -> Interval | None:
+    """The objective's ratio to the baseline's, confirmed if it was; `None` where it was not measured."""
+    if Goal.of(view).is_throughput:
+        return speedup(trial)
+    if trial.confirmation is not None and trial.confirmation.gain is not None:
+        return trial.confirmation.gain
+    return trial.objective_gain
+
+
 def step_time_ms(trial: TrialView) -> float | None:
     """Median step time [ms], of the same stage as the speedup."""
     if speed_stage(trial) is Stage.CONFIRM and trial.confirmation is not None and trial.confirmation.step_time_ms:
@@ -65,12 +75,6 @@ def delta(trial: TrialView) -> float | None:
     return trial.latest_delta
 
 
-def skipped_steps(trial: TrialView) -> int | None:
-    """Optimizer steps that the loss scaler skipped, over all trainings."""
-    runs = [run for runs in trial.runs.values() for run in runs]
-    return sum(run.skipped_steps for run in runs) if runs else None
-
-
 def is_winner(view: StudyView, trial: TrialView) -> bool:
     """Whether this candidate is the study's answer; a baseline that stays is not a winner."""
     return view.decided is not None and view.decided.winner == trial.number and not trial.is_baseline
@@ -94,14 +98,16 @@ def state_word(trial: TrialView) -> str:
     return trial.state.value if trial.state is not None else "started"
 
 
-def verdict(trial: TrialView) -> str:
+def verdict(view: StudyView, trial: TrialView) -> str:
     """The verdicts, or the failure, or why it was left."""
     confirmation = trial.confirmation
     if confirmation is not None:
         if confirmation.failure is not None:
             return str(confirmation.failure)
         accuracy = confirmation.accuracy.verdict.value if confirmation.accuracy is not None else "not judged"
-        return f"{confirmation.timing.value}, accuracy {accuracy}"
+        goal = Goal.of(view)
+        reached = "" if goal.is_throughput else f"{goal.label} {goal.word(confirmation.verdict)}, speed "
+        return f"{reached}{confirmation.timing.value}, accuracy {accuracy}"
     if trial.failure is not None and trial.state is TrialState.FAILED:
         return str(trial.failure)
     if trial.reason:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autotune.config.constraint import SHARE_METRICS
 from autotune.record.view import StudyView
-from autotune.trial import Interval
+from autotune.trial import Interval, Stage
 
 UNKNOWN = "-"
 """Shown where a quantity could not be had; never a zero."""
@@ -18,12 +19,15 @@ class Measure:
     Attributes:
         name: as the configuration calls it.
         higher_is_better: its better direction.
-        margin: how far it may fall, absolute, in its own unit; `None` before a study has started.
+        margin: how far it may fall, absolute, in its own unit; `None` before a study has started, and for a relative
+            one before the baseline was trained.
+        relative_margin: the margin as a share of float32's own metric, where it was given so.
     """
 
     name: str = "accuracy"
     higher_is_better: bool = True
     margin: float | None = None
+    relative_margin: float | None = None
 
     @classmethod
     def of(cls, view: StudyView) -> Measure:
@@ -31,16 +35,21 @@ class Measure:
         if view.started is None:
             return cls()
         constraint = view.started.config.get("constraint", {})
+        margin, relative = constraint.get("margin"), None
+        if constraint.get("relative") and margin is not None:
+            reference = view.baseline.metric(Stage.BASELINE) if view.baseline is not None else None
+            relative, margin = margin, margin * abs(reference) if reference is not None else None
         return cls(
             name=str(constraint.get("metric", "accuracy")),
             higher_is_better=constraint.get("direction", "higher") == "higher",
-            margin=constraint.get("margin"),
+            margin=margin,
+            relative_margin=relative,
         )
 
     @property
     def is_share(self) -> bool:
         """Whether it is a fraction that people read as per cent."""
-        return self.name == "accuracy"
+        return self.name in SHARE_METRICS
 
     @property
     def scale(self) -> float:
@@ -77,6 +86,14 @@ class Measure:
             return UNKNOWN
         text = f"{difference * 100:.2f}" if self.is_share else f"{difference:.4g}"
         return _with_unit(text, self.delta_unit)
+
+    def allowance(self, margin: float | None = None) -> str:
+        """The margin: `1.00 pp`, or `2 % of float32's own (0.88 pp)`; of a judgement's own size where that is given."""
+        size = self.size(self.margin if margin is None else margin)
+        if self.relative_margin is None:
+            return size
+        share = f"{self.relative_margin * 100:.3g} % of float32's own"
+        return share if size == UNKNOWN else f"{share} ({size})"
 
     def shifted(self, reference: float, delta: float) -> float:
         """The metric that lies `delta` (higher is better) from a reference."""

@@ -42,7 +42,7 @@ def tradeoff_page(content: Tradeoff) -> str:
     unplotted = ""
     if content.unplotted:
         items = "".join(f"<li>{html.escape(line)}</li>" for line in content.unplotted)
-        unplotted = f"<p>Without a speed, and so not in the plot:</p>\n<ul>{items}</ul>"
+        unplotted = f"<p>Without a measured {content.goal.label}, and so not in the plot:</p>\n<ul>{items}</ul>"
     return _PAGE.format(title=html.escape(content.title), caption=caption, plot=plot, unplotted=unplotted)
 
 
@@ -79,10 +79,10 @@ def _scatter(content: Tradeoff, kind: Kind, points: list[Point]) -> Any:
     style, trained = STYLES[kind], points[0].metric is not None
     scale = content.measure.scale
     y = [point.metric * scale if point.metric is not None else 0.0 for point in points]
-    filled = kind is Kind.BASELINE or points[0].confirmed
-    symbol = style.plotly if filled or style.plotly.endswith("-thin") else f"{style.plotly}-open"
+    solid = kind is Kind.BASELINE or style.plotly.endswith("-thin")
+    symbols = [style.plotly if solid or point.confirmed else f"{style.plotly}-open" for point in points]
     return go.Scatter(
-        x=[point.speedup for point in points],
+        x=[point.gain for point in points],
         y=y,
         name=str(kind) if trained else f"{kind} (not trained)",
         mode="markers+text",
@@ -90,12 +90,12 @@ def _scatter(content: Tradeoff, kind: Kind, points: list[Point]) -> Any:
         textposition="top right",
         textfont={"size": 12, "color": "#444"},
         marker={
-            "symbol": symbol,
+            "symbol": symbols,
             "size": style.size,
             "color": style.colour,
             "line": {"width": 2, "color": style.colour},
         },
-        error_x=_bars([(p.speedup, p.speedup_low, p.speedup_high) for p in points], 1.0, style.colour),
+        error_x=_bars([(p.gain, p.gain_low, p.gain_high) for p in points], 1.0, style.colour),
         error_y=_bars([(p.metric, p.metric_low, p.metric_high) for p in points], scale, style.colour),
         hovertext=["<br>".join(html.escape(line) for line in point.details if line) for point in points],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -161,7 +161,7 @@ def _label(figure: Any, content: Tradeoff, strip: bool) -> None:
         title=f"{html.escape(measure.name)}{unit}{better}",
         range=ends if measure.higher_is_better else ends[::-1],
     )
-    figure.update_xaxes(title="speedup over the float32 baseline [x]", ticksuffix="x", row=2 if strip else 1, col=1)
+    figure.update_xaxes(title=html.escape(content.axis_text), ticksuffix="x", row=2 if strip else 1, col=1)
     if strip:
         figure.update_yaxes(
             row=2, col=1, title="not<br>trained", showticklabels=False, showgrid=False, zeroline=False, range=[-1, 1]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autotune.record.view import StudyView
-from autotune.trial import Candidate, Interval
+from autotune.trial import Candidate, Interval, Recipe
 
 
 def one_line(text: str) -> str:
@@ -35,11 +35,24 @@ def level(interval: Interval) -> str:
     return f"{interval.level * 100:.4g} %"
 
 
-def milliseconds(value: float | None) -> str:
-    """A time in three significant digits, without its unit: `2.10`, `21.4`, `214`; `-` when unknown."""
+def three_digits(value: float | None) -> str:
+    """A positive quantity without its unit: `0.543`, `2.10`, `21.4`, `214`; `-` when unknown."""
     if value is None:
         return "-"
+    if value < 0.1:
+        return f"{value:.3g}"
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def share(value: float) -> str:
+    """A share in per cent: `31 %`, and `0.06 %` below one."""
+    return f"{value * 100:.{0 if value == 0 or value >= 0.01 else 2}f} %"
+
+
+def between(values: Sequence[float], unit: str) -> str:
+    """`1,695 to 1,740 MHz`, or `1,740 MHz` where all are alike as shown; at least one value."""
+    low, high = (f"{end:,.0f}" for end in (min(values), max(values)))
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
 def clock(seconds: float) -> str:
@@ -67,6 +80,11 @@ def differences(candidate: Candidate, baseline: Candidate) -> list[str]:
         ("steps per execution", candidate.steps_per_execution, baseline.steps_per_execution),
     )
     return [f"{name} {new} (was {old})" for name, new, old in pairs if new != old]
+
+
+def at_recipe(recipe: Recipe | None) -> str:
+    """`at 8,000 examples x 3 epochs`."""
+    return f"at {recipe}" if recipe is not None else "at a recipe that is not known"
 
 
 def train_command(folder: str) -> str:

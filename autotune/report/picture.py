@@ -47,7 +47,7 @@ def write_tradeoff_picture(content: Tradeoff, path: Path) -> None:
 def _caption(content: Tradeoff) -> str:
     lines = [*content.caption, *(f"Not in the plot: {line}" for line in content.unplotted[:_UNPLOTTED])]
     if (more := len(content.unplotted) - _UNPLOTTED) > 0:
-        lines.append(f"Not in the plot: {more} more without a speed")
+        lines.append(f"Not in the plot: {more} more without a measured {content.goal.label}")
     return "\n".join(textwrap.fill(_plain(line), _CAPTION_COLUMNS) for line in lines)
 
 
@@ -69,9 +69,9 @@ def _draw(axes: Axes, content: Tradeoff, kind: Kind, points: list[Point]) -> Non
         name = f"{kind} (not trained)" if point.metric is None else str(kind)
         filled = kind is Kind.BASELINE or point.confirmed
         axes.errorbar(
-            [point.speedup],
+            [point.gain],
             [y],
-            xerr=_bars(point.speedup, point.speedup_low, point.speedup_high, 1.0),
+            xerr=_bars(point.gain, point.gain_low, point.gain_high, 1.0),
             yerr=_bars(point.metric, point.metric_low, point.metric_high, scale),
             fmt=style.matplotlib,
             color=style.colour,
@@ -83,7 +83,7 @@ def _draw(axes: Axes, content: Tradeoff, kind: Kind, points: list[Point]) -> Non
             label=name if number == 0 else None,
             zorder=3,
         )
-        axes.annotate(str(point.trial), (point.speedup, y), xytext=(6, 5), textcoords="offset points", fontsize=8)
+        axes.annotate(str(point.trial), (point.gain, y), xytext=(6, 5), textcoords="offset points", fontsize=8)
 
 
 def _bars(middle: float | None, low: float | None, high: float | None, scale: float) -> list[list[float]] | None:
@@ -96,7 +96,7 @@ def _label(top: Axes, bottom: Axes, content: Tradeoff) -> None:
     measure = content.measure
     unit = f" [{measure.unit}]" if measure.unit else ""
     top.set_ylabel(_plain(f"{measure.name}{unit}") + ("" if measure.higher_is_better else ", lower is better"))
-    bottom.set_xlabel("speedup over the float32 baseline [x]")
+    bottom.set_xlabel(_plain(content.axis_text))
     for axes in {top, bottom}:
         axes.spines[["top", "right"]].set_visible(False)
     top.grid(color="#eeeeee")

@@ -1,19 +1,21 @@
-"""What the plot of speed against accuracy shows, free of any plotting library.
+"""What the plot of speed (or another objective) against accuracy shows, free of any plotting library.
 
-Across: speed over the baseline's. Up: the metric, as the baseline's mean plus the mean *paired* difference. Trials were
-trained on different seeds, so their raw means do not compare with one line at baseline less margin; paired differences
-do.
+Across: the objective's gain, a ratio to the baseline's of which more is better. Up: the metric, as the baseline's mean
+plus the mean *paired* difference. Trials were trained on different seeds, so their raw means do not compare with one
+line at baseline less margin; paired differences do.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autotune.record.view import StudyView, TrialView
-from autotune.report import figures, phrases
-from autotune.report.answer import at_recipe, warnings
+from autotune.report import blocks, figures, phrases, training
+from autotune.report.answer import warnings
 from autotune.report.measure import Measure
+from autotune.report.objective import Goal
 from autotune.report.pareto import pareto_front
 from autotune.trial import Interval, Stage, TrialState
 
@@ -37,16 +39,16 @@ class Point:
     """One trial in the plot.
 
     Attributes:
-        speedup: throughput over the baseline's, with the bounds beside it where there are any.
+        gain: the objective's ratio to the baseline's, with the bounds beside it where there are any.
         metric: baseline's mean plus the mean paired difference, in the metric's unit; `None` when it was never trained.
         details: one line each, for whoever points at it.
     """
 
     trial: int
     kind: Kind
-    speedup: float
-    speedup_low: float | None
-    speedup_high: float | None
+    gain: float
+    gain_low: float | None
+    gain_high: float | None
     metric: float | None
     metric_low: float | None
     metric_high: float | None
@@ -60,14 +62,15 @@ class Tradeoff:
 
     Attributes:
         trained: points that have an accuracy.
-        untrained: points that have a speed only; they are never given an accuracy.
-        unplotted: one line for each trial that has no speed.
-        front: speedup and metric of the Pareto front over the trained points, by rising speedup.
+        untrained: points that have a gain only; they are never given an accuracy.
+        unplotted: one line for each trial that has no gain.
+        front: gain and metric of the Pareto front over the trained points, by rising gain.
         limit: the metric at baseline less margin.
         caption: one line each: device, recipe, what is confirmed and what is not, warnings first.
     """
 
     title: str
+    goal: Goal
     measure: Measure
     trained: tuple[Point, ...]
     untrained: tuple[Point, ...]
@@ -78,10 +81,17 @@ class Tradeoff:
     caption: tuple[str, ...]
 
     @property
+    def axis_text(self) -> str:
+        """What the axis across is."""
+        if self.goal.is_throughput:
+            return "speedup over the float32 baseline [x]"
+        return f"{self.goal.quantity}: float32's over the trial's [x], more is better"
+
+    @property
     def limit_text(self) -> str:
         """What the line at `limit` is."""
         away = "less" if self.measure.higher_is_better else "plus"
-        return f"constraint: baseline {away} {self.measure.size(self.measure.margin)}"
+        return f"constraint: baseline {away} {self.measure.allowance()}"
 
     @property
     def metric_range(self) -> tuple[float, float]:
@@ -108,7 +118,7 @@ _KINDS = {
 
 def tradeoff(view: StudyView) -> Tradeoff | None:
     """The plot of a study, or `None` before its baseline was both timed and trained."""
-    baseline, measure = view.baseline, Measure.of(view)
+    baseline, measure, goal = view.baseline, Measure.of(view), Goal.of(view)
     reference = baseline.metric(Stage.BASELINE) if baseline is not None else None
     if baseline is None or baseline.probe is None or reference is None:
         return None
@@ -117,11 +127,12 @@ def tradeoff(view: StudyView) -> Tradeoff | None:
     trained = tuple(point for point in shown if point.metric is not None)
     limit = measure.shifted(reference, -measure.margin) if measure.margin is not None else None
     return Tradeoff(
-        title=f"{phrases.model_name(view)}: speed against {measure.name}",
+        title=f"{phrases.model_name(view)}: {goal.label} against {measure.name}",
+        goal=goal,
         measure=measure,
         trained=trained,
         untrained=tuple(point for point in shown if point.metric is None),
-        unplotted=tuple(_unplotted(trial) for _, trial in sorted(view.trials.items()) if _speedup(trial) is None),
+        unplotted=tuple(_unplotted(view, t) for _, t in sorted(view.trials.items()) if _gain(view, t) is None),
         front=_front(measure, trained),
         baseline=reference,
         limit=limit,
@@ -129,16 +140,16 @@ def tradeoff(view: StudyView) -> Tradeoff | None:
     )
 
 
-def _speedup(trial: TrialView) -> float | None:
+def _gain(view: StudyView, trial: TrialView) -> float | None:
     if trial.is_baseline:
         return 1.0 if trial.probe is not None else None
-    interval = figures.speedup(trial)
+    interval = figures.gain(view, trial)
     return interval.estimate if interval is not None else None
 
 
 def _point(view: StudyView, measure: Measure, trial: TrialView, reference: float) -> Point | None:
-    speedup, interval = _speedup(trial), figures.speedup(trial)
-    if speedup is None:
+    gain, interval = _gain(view, trial), figures.gain(view, trial)
+    if gain is None:
         return None
     delta = 0.0 if trial.is_baseline else figures.delta(trial)
     metric = measure.shifted(reference, delta) if delta is not None else None
@@ -146,14 +157,14 @@ def _point(view: StudyView, measure: Measure, trial: TrialView, reference: float
     return Point(
         trial=trial.number,
         kind=_kind(view, trial),
-        speedup=speedup,
-        speedup_low=interval.low if interval else None,
-        speedup_high=interval.high if interval else None,
+        gain=gain,
+        gain_low=interval.low if interval else None,
+        gain_high=interval.high if interval else None,
         metric=metric,
         metric_low=low if metric is not None else None,
         metric_high=high if metric is not None else None,
         confirmed=figures.speed_stage(trial) is Stage.CONFIRM,
-        details=_details(measure, trial),
+        details=_details(view, trial),
     )
 
 
@@ -174,37 +185,55 @@ def _kind(view: StudyView, trial: TrialView) -> Kind:
     return _KINDS.get(trial.state, Kind.UNJUDGED) if trial.state is not None else Kind.UNJUDGED
 
 
-def _details(measure: Measure, trial: TrialView) -> tuple[str, ...]:
-    candidate, rate, ratio = trial.candidate, figures.examples_per_s(trial), figures.speedup(trial)
-    stage = figures.speed_stage(trial)
-    lines = [
+def _details(view: StudyView, trial: TrialView) -> tuple[str, ...]:
+    candidate = trial.candidate
+    return (
         f"trial {trial.number}: {candidate.policy}, batch {candidate.batch_size}, XLA {figures.xla(trial)}",
         f"widths {phrases.widths(candidate) or 'none'}, steps per execution {candidate.steps_per_execution}",
-    ]
-    if rate is not None and stage is not None:
-        step = phrases.milliseconds(figures.step_time_ms(trial))
-        lines.append(f"{rate:,.0f} examples/s, {step} ms/step ({stage.value})")
+        *_timed(view, trial),
+        *_trained(view, trial),
+        phrases.one_line(figures.verdict(view, trial)),
+    )
+
+
+def _timed(view: StudyView, trial: TrialView) -> Iterator[str]:
+    """Speed and what stands behind it, under the name of the stage that measured it."""
+    rate, ratio, gain = figures.examples_per_s(trial), figures.speedup(trial), figures.gain(view, trial)
+    stage, goal, timed = figures.speed_stage(trial), Goal.of(view), blocks.shown(trial)
+    if rate is None or stage is None:
+        return
+    if gain is not None and not goal.is_throughput:
+        yield f"{stage.value}: {goal.label}, gain {phrases.speedup(gain)} ({phrases.level(gain)})"
+    yield f"{stage.value}: {rate:,.0f} examples/s, {phrases.three_digits(figures.step_time_ms(trial))} ms/step"
     if ratio is not None:
-        lines.append(f"speedup {phrases.speedup(ratio)} ({phrases.level(ratio)})")
-    interval, delta = figures.delta_interval(trial), figures.delta(trial)
+        yield f"{stage.value}: speedup {phrases.speedup(ratio)} ({phrases.level(ratio)}, {timed.pairs} pairs)"
+    if timed.suspicious:
+        yield f"{stage.value}: {len(timed.suspicious)} of {timed.pairs} pairs disturbed, all of them counted"
+    first, compiling = map(phrases.three_digits, (timed.first_step_s, timed.compile_s))
+    yield f"first step {first} s, of which compiling {compiling} s"
+
+
+def _trained(view: StudyView, trial: TrialView) -> Iterator[str]:
+    measure, interval, delta = Measure.of(view), figures.delta_interval(trial), figures.delta(trial)
     if delta is not None:
         difference = measure.delta_interval(interval) if interval is not None else measure.delta(delta)
-        lines.append(f"{measure.name} {measure.value(trial.latest_metric)}, paired difference {difference}")
+        yield f"{measure.name} {measure.value(trial.latest_metric)}, paired difference {difference}"
     elif trial.is_baseline:
-        lines.append(f"{measure.name} {measure.value(trial.metric(Stage.BASELINE))}")
+        yield f"{measure.name} {measure.value(trial.metric(Stage.BASELINE))}"
     else:
-        lines.append("not trained: no accuracy")
-    return (*lines, phrases.one_line(figures.verdict(trial)))
+        yield "not trained: no accuracy"
+    if trial.confirmation is not None and (learned := training.end_to_end(measure, trial.confirmation)) is not None:
+        yield learned
 
 
 def _front(measure: Measure, trained: tuple[Point, ...]) -> tuple[tuple[float, float], ...]:
-    places = [(point.speedup, point.metric) for point in trained if point.metric is not None]
+    places = [(point.gain, point.metric) for point in trained if point.metric is not None]
     sign = 1.0 if measure.higher_is_better else -1.0
-    return tuple(places[i] for i in pareto_front([(speed, sign * metric) for speed, metric in places]))
+    return tuple(places[i] for i in pareto_front([(gain, sign * metric) for gain, metric in places]))
 
 
-def _unplotted(trial: TrialView) -> str:
-    why = phrases.one_line(figures.verdict(trial)) or "not measured"
+def _unplotted(view: StudyView, trial: TrialView) -> str:
+    why = phrases.one_line(figures.verdict(view, trial)) or "not measured"
     return f"trial {trial.number} ({trial.candidate}): {why}"
 
 
@@ -212,11 +241,11 @@ def _caption(view: StudyView, baseline: TrialView) -> tuple[str, ...]:
     runs = baseline.runs.get(Stage.BASELINE, [])
     lines = [f"WARNING: {text}" for text in warnings(view)]
     device = phrases.place(view.started.device) if view.started is not None else "an unknown device"
-    recipe = at_recipe(runs[0].recipe) if runs else ""
+    recipe = phrases.at_recipe(runs[0].recipe) if runs else ""
     plus = f"the baseline's mean over {len(runs)} seeds plus the paired difference"
     lines.append(f"Measured on {device} {recipe}. {phrases.one_line(Measure.of(view).name)}: {plus}.")
     lines.append(
         "Filled: confirmed on new seeds in fresh processes. Hollow: screening speed and the gate's few seeds."
-        " Bars: intervals."
+        " Bars: intervals; disturbed pairs count in them as all others do."
     )
     return tuple(lines)

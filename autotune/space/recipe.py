@@ -40,12 +40,17 @@ class Fidelity:
 
 
 EVALUATIONS = 2
-"""Evaluations on the validation part in one training, the last one at its end: each is a whole forward pass."""
+"""Evaluations on the validation part in one training, unless more are asked for: each is a whole forward pass."""
 
 
-def evaluated_epochs(epochs: int) -> frozenset[int]:
-    """The epochs, counted from 1, after which the metric is taken; evenly spaced, the last among them."""
-    return frozenset(-(-part * epochs // EVALUATIONS) for part in range(1, EVALUATIONS + 1))
+def evaluated_epochs(epochs: int, evaluations: int = EVALUATIONS) -> frozenset[int]:
+    """The epochs, counted from 1, after which the metric is taken; evenly spaced, the last among them.
+
+    Args:
+        epochs: of the whole training.
+        evaluations: at least 1; more than epochs are one an epoch.
+    """
+    return frozenset(-(-part * epochs // evaluations) for part in range(1, evaluations + 1))
 
 
 def scaling_rule(train: TrainConfig) -> LearningRateScaling:
@@ -72,12 +77,22 @@ def scaled_learning_rate(base: float, factor: float, rule: LearningRateScaling) 
             raise ValueError(f"a learning rate is scaled by a definite rule, but got {rule.value}")
 
 
-def recipe_for(train: TrainConfig, candidate: Candidate, fidelity: Fidelity) -> Recipe:
+def recipe_for(
+    train: TrainConfig, candidate: Candidate, fidelity: Fidelity, *, evaluations: int | None = None
+) -> Recipe:
     """The training of a candidate at a fidelity.
 
+    Args:
+        train: the user's own recipe.
+        candidate: whose batch size it is carried over to.
+        fidelity: how long.
+        evaluations: on the validation part, at most one an epoch; `EVALUATIONS` unless given.
+
     Raises:
-        ValueError: the batch is larger than the examples.
+        ValueError: the batch is larger than the examples, or there is no evaluation.
     """
+    if evaluations is not None and evaluations < 1:
+        raise ValueError(f"a training needs an evaluation at its end, but got {evaluations}")
     steps_per_epoch = fidelity.examples // candidate.batch_size
     if steps_per_epoch < 1:
         raise ValueError(f"a batch of {candidate.batch_size} does not fit into {fidelity.examples} examples")
@@ -100,4 +115,5 @@ def recipe_for(train: TrainConfig, candidate: Candidate, fidelity: Fidelity) -> 
         schedule=train.schedule.value,
         warmup_steps=min(warmup, max(0, total - 1)),
         total_steps=total,
+        evaluations=min(evaluations or EVALUATIONS, fidelity.epochs),
     )

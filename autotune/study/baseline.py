@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from autotune.config.constraint import SHARE_METRICS
+from autotune.config.objective import Objective
 from autotune.decide import accuracy
-from autotune.errors import UserError
+from autotune.errors import HardwareError, UserError
 from autotune.record.events import BASELINE_TRIAL, FidelityPlanned, Probed, TrialJudged, TrialStarted
 from autotune.space.build import baseline_candidate
 from autotune.space.recipe import Fidelity, recipe_for
@@ -21,6 +23,7 @@ def probe_baseline(context: StudyContext, accelerator: str) -> None:
 
     Raises:
         BaselineUnusableError: it cannot be run.
+        HardwareError: the device does not report what the objective needs.
     """
     from autotune.decide import health
 
@@ -35,6 +38,11 @@ def probe_baseline(context: StudyContext, accelerator: str) -> None:
     failure = fault[0] if fault else health.probe_failure(probe)
     if failure is not None:
         raise BaselineUnusableError(f"the float32 baseline cannot be used: {failure}")
+    if context.config.objective.name is Objective.energy and all(found.energy_j is None for found in probe.conditions):
+        raise HardwareError(
+            f"objective=energy needs a device whose energy NVML counts, but {context.device.name} does not tell"
+            " (Volta and newer do); try objective=throughput"
+        )
     context.baseline_probe = probe
     duration_s = context.clock() - began
     context.record.append(Probed(BASELINE_TRIAL, Stage.BASELINE, probe, None, None, duration_s))
@@ -46,7 +54,7 @@ def _plan(context: StudyContext) -> None:
     assert probe is not None
     assert data is not None
     plan = context.plan = make_plan(config, probe, data, context.budget.remaining_s, context.worker_start_s)
-    unit = (100, " pp") if config.constraint.metric == "accuracy" else (1, "")
+    unit = (100, " pp") if config.constraint.metric in SHARE_METRICS else (1, "")
     assumed = {f"{spread * unit[0]:g}{unit[1]}": spread for spread in ASSUMED_SPREADS}
     context.record.append(
         FidelityPlanned(
@@ -86,12 +94,15 @@ def train_baseline(context: StudyContext) -> None:
             )
     metrics = list(context.baseline_metrics.values())
     spread = accuracy.spread(metrics) or 0.0
-    mean, margin = sum(metrics) / len(metrics), config.constraint.margin
+    mean, margin = sum(metrics) / len(metrics), context.margin
     # Two unpaired runs differ by sqrt(2) times the spread of one; paired runs of a like candidate differ by less.
     unpaired = 2**0.5 * spread
-    first = resolvable_margins(config, {"": unpaired})[""]
-    most = max(accuracy.looks(spread, margin)[-1], config.constraint.seeds)
-    last = accuracy.resolvable_margin(unpaired, most, level=accuracy.LOOK_LEVEL / config.search.finalists)
+    looks = accuracy.looks(spread, margin, fewest=config.constraint.seeds, verdicts=config.search.finalists)
+    first, last = (
+        accuracy.resolvable_margin(unpaired, look.seeds, level=look.level, pilot=config.search.gate_seeds)
+        for look in (looks[0], looks[-1])
+    )
+    most = looks[-1].seeds
     resolved = (
         f"{context.size(first)} at the first look, {context.size(last)} at the last ({most} seeds), or less since runs"
         " are paired"
@@ -104,8 +115,9 @@ def train_baseline(context: StudyContext) -> None:
     if last > margin:
         context.note(
             "noise",
-            f"constraint.margin={margin:g} ({context.size(margin)}) may be below what {most} seeds resolve at this"
-            " recipe: verdicts may stay INCONCLUSIVE (more seeds, a longer training or a larger margin help)",
+            f"constraint.margin={config.constraint.margin:g} ({context.size(margin)}) may be below what {most} seeds"
+            " resolve at this recipe: verdicts may stay INCONCLUSIVE (more seeds, a longer training or a larger margin"
+            " help)",
             "warning",
         )
     context.record.append(TrialJudged(BASELINE_TRIAL, TrialState.PASSED, "the baseline"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
-from autotune.config.constraint import Direction
+from autotune.config.constraint import SHARE_METRICS, Direction
 from autotune.config.schema import Config
 from autotune.decide import health
 from autotune.errors import TrialFault
@@ -18,7 +18,7 @@ from autotune.record.record import Record
 from autotune.record.view import StudyView
 from autotune.space.recipe import Fidelity, recipe_for
 from autotune.study.budget import Budget
-from autotune.study.plan import Plan
+from autotune.study.plan import Plan, evaluations_of
 from autotune.trial import Candidate, DatasetFacts, Failure, FailureKind, Probe, Recipe, Stage, TrainingRun
 from autotune.worker.executor import Executor
 
@@ -72,6 +72,36 @@ class StudyContext:
         return self.baseline_probe.candidate
 
     @property
+    def higher(self) -> bool:
+        """Whether a higher metric is better."""
+        return self.config.constraint.direction is Direction.higher
+
+    @property
+    def margin(self) -> float:
+        """The margin in the metric's own unit; of a relative one, its mean over the baseline's first seeds.
+
+        Before the baseline was trained a relative margin has no size: it is then told as it was given.
+        """
+        margins = [self.margin_on(seed) for seed in self.first_metrics]
+        return sum(margins) / len(margins) if margins else self.config.constraint.margin
+
+    @property
+    def first_metrics(self) -> dict[int, float]:
+        """The baseline's metric on the seeds that come before the confirmation's, by seed."""
+        confirming = self.config.train.seed + CONFIRM_SEED_OFFSET
+        return {seed: metric for seed, metric in self.baseline_metrics.items() if seed < confirming}
+
+    def margin_on(self, seed: int) -> float:
+        """The margin on one seed that the baseline was trained on, in the metric's own unit."""
+        constraint = self.config.constraint
+        return constraint.margin * (abs(self.baseline_metrics[seed]) if constraint.relative else 1.0)
+
+    @property
+    def baseline_failed(self) -> bool:
+        """Whether a training of the baseline has failed."""
+        return self.view.baseline is not None and self.view.baseline.failure is not None
+
+    @property
     def fidelity(self) -> Fidelity:
         """How long one training is."""
         assert self.plan is not None, "the plan is made from the baseline's probe"
@@ -79,7 +109,8 @@ class StudyContext:
 
     def recipe(self, candidate: Candidate) -> Recipe:
         """How a candidate is trained in this study."""
-        return recipe_for(self.config.train, candidate, self.fidelity)
+        evaluations = evaluations_of(self.config, self.fidelity.epochs)
+        return recipe_for(self.config.train, candidate, self.fidelity, evaluations=evaluations)
 
     def told(self, delta: float) -> str:
         """An accuracy difference for a reader, with its sign and unit."""
@@ -87,7 +118,7 @@ class StudyContext:
 
     def size(self, difference: float) -> str:
         """The size of an accuracy difference for a reader, with its unit."""
-        return f"{difference * 100:.2f} pp" if self.config.constraint.metric == "accuracy" else f"{difference:.4g}"
+        return f"{difference * 100:.2f} pp" if self.config.constraint.metric in SHARE_METRICS else f"{difference:.4g}"
 
     def note(self, topic: str, text: str, level: str = "info") -> None:
         """Record something that a reader of the figures must know."""
@@ -99,8 +130,7 @@ class StudyContext:
 
     def oriented(self, metric: float, baseline: float) -> float:
         """Candidate minus baseline, turned so that higher is better."""
-        higher = self.config.constraint.direction is Direction.higher
-        return metric - baseline if higher else baseline - metric
+        return metric - baseline if self.higher else baseline - metric
 
     def baseline_seconds(self) -> float:
         """What one training of the baseline took on average, or is planned to take [s]."""
@@ -112,6 +142,24 @@ class StudyContext:
     def training_seconds(self, speedup: float) -> float:
         """What one training of a candidate should take [s]."""
         return self.baseline_seconds() / speedup + 1.0
+
+    def confirm_seconds(self, speedup: float) -> float:
+        """What the whole confirmation of a candidate should take, up to its first look [s]."""
+        assert self.plan is not None
+        pairs = self.config.constraint.seeds * (self.baseline_seconds() + self.training_seconds(speedup))
+        return self.config.search.timing.processes * self.plan.process_s + pairs
+
+    def export_seconds(self) -> float:
+        """What is kept back for the export [s]."""
+        assert self.plan is not None
+        return self.plan.shares_s["export"]
+
+    def baseline_runs(self, seeds: Iterable[int]) -> dict[int, TrainingRun]:
+        """The baseline's trainings on these seeds, over all stages."""
+        baseline = self.view.baseline
+        assert baseline is not None
+        runs = {run.seed: run for group in baseline.runs.values() for run in group}
+        return {seed: runs[seed] for seed in seeds if seed in runs}
 
     def train(
         self, trial: int, candidate: Candidate, seed: int, stage: Stage, keep: str | None = None
@@ -126,19 +174,21 @@ class StudyContext:
         with self.faults(trial, candidate, stage, seed) as fault:
             keep_path = self.record.path.parent / MODELS / keep if keep else None
             run = self.executor.train(candidate, seed, self.recipe(candidate), keep_path)
-            if (failure := health.training_failure(run, self.config.constraint.max_skipped_share)) is not None:
+            failure = health.training_failure(run, self.config.constraint.max_skipped_share)
+            delta = None if failure else self._delta(trial, seed, run.metric)
+            # One that failed is recorded with what it measured of itself, such as a loss scale that collapsed.
+            self.record.append(Trained(trial, stage, run, delta, self.clock() - began))
+            if failure is not None:
                 raise TrialFault(failure.kind, failure.message)
         if fault:
             return None
-        assert run.metric is not None
         if trial == BASELINE_TRIAL:
+            assert run.metric is not None
             self.baseline_metrics[seed] = run.metric
-        delta = self._delta(trial, seed, run.metric)
-        self.record.append(Trained(trial, stage, run, delta, self.clock() - began))
         return run
 
-    def _delta(self, trial: int, seed: int, metric: float) -> float | None:
-        if trial == BASELINE_TRIAL or seed not in self.baseline_metrics:
+    def _delta(self, trial: int, seed: int, metric: float | None) -> float | None:
+        if trial == BASELINE_TRIAL or metric is None or seed not in self.baseline_metrics:
             return None
         return self.oriented(metric, self.baseline_metrics[seed])
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from autotune.config.objective import Objective
 from autotune.config.schema import Config
 from autotune.config.train import TrainConfig
 from autotune.decide import accuracy
-from autotune.space.recipe import Fidelity, evaluated_epochs
-from autotune.trial import DatasetFacts, Probe, Stage
+from autotune.space.recipe import EVALUATIONS, Fidelity, evaluated_epochs
+from autotune.trial import DatasetFacts, Probe
 
 # Costs around the trainings, as seen on two CPU cores; they only divide the budget and judge nothing.
 _SCREEN_TRIAL_S = 6.0
@@ -22,8 +23,6 @@ _SAFETY = 0.65
 
 # Share of the budget that screening may take at most.
 _SCREEN_SHARE = 0.25
-
-_LEAST_CONFIRM = 0.75
 
 # A verified candidate is faster than the baseline: on average about this share of its training time.
 _CANDIDATE_SHARE = 0.6
@@ -60,17 +59,10 @@ class Plan:
     fits: bool
     process_s: float
 
-    def must_follow_s(self, stage: Stage) -> float:
-        """What is kept back of the budget for the stages after this one [s].
-
-        Of the confirmation only a part: a finalist that is confirmed in part is worth more than none.
-        """
-        later = {
-            "verify": self.shares_s["verify"] if stage is Stage.SCREEN else 0.0,
-            "confirm": _LEAST_CONFIRM * self.shares_s["confirm"] if stage is not Stage.CONFIRM else 0.0,
-            "export": self.shares_s["export"],
-        }
-        return sum(later.values())
+    @property
+    def after_screening_s(self) -> float:
+        """What is kept back of the budget for what follows screening [s]."""
+        return sum(self.shares_s[name] for name in ("verify", "confirm", "export"))
 
 
 def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: float, start_s: float) -> Plan:
@@ -96,7 +88,8 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     left_s = remaining_s - sum(fixed.values())
     affordable_s = _SAFETY * left_s / (baseline_runs + candidate_runs)
     fidelity, reasons = _fidelity(config, data, per_example_s, affordable_s)
-    train_s = training_s(fidelity, per_example_s, data.validation)
+    evaluations = evaluations_of(config, fidelity.epochs)
+    train_s = training_s(fidelity, per_example_s, data.validation, evaluations)
     shares = {
         "baseline": seeds * train_s,
         "screen": fixed["screen"],
@@ -113,15 +106,20 @@ def baseline_seeds(config: Config) -> int:
     return max(config.constraint.seeds, config.search.gate_seeds)
 
 
-def training_s(fidelity: Fidelity, per_example_s: float, validation: int) -> float:
+def evaluations_of(config: Config, epochs: int) -> int:
+    """Evaluations in one training: one an epoch where the objective is read from the learning curve."""
+    return epochs if config.objective.name is Objective.time_to_accuracy else EVALUATIONS
+
+
+def training_s(fidelity: Fidelity, per_example_s: float, validation: int, evaluations: int = EVALUATIONS) -> float:
     """Predicted duration of one training with its evaluations [s]."""
-    passes = fidelity.epochs * fidelity.examples + _evaluation_passes(fidelity.epochs, validation)
+    passes = fidelity.epochs * fidelity.examples + _evaluation_passes(fidelity.epochs, validation, evaluations)
     return _TRAINING_OVERHEAD_S + passes * per_example_s
 
 
-def _evaluation_passes(epochs: int, validation: int) -> float:
+def _evaluation_passes(epochs: int, validation: int, evaluations: int) -> float:
     """What the evaluations of one training cost, in example passes of training."""
-    return len(evaluated_epochs(epochs)) * _FORWARD_SHARE * validation
+    return len(evaluated_epochs(epochs, evaluations)) * _FORWARD_SHARE * validation
 
 
 def _screen_s(config: Config, remaining_s: float) -> float:
@@ -143,7 +141,8 @@ def _fidelity(
         ]
     # Example passes that one training affords.
     passes = max(0.0, affordable_s - _TRAINING_OVERHEAD_S) / per_example_s
-    passes -= _evaluation_passes(train.epochs or _EPOCHS, data.validation)
+    epochs = train.epochs or _EPOCHS
+    passes -= _evaluation_passes(epochs, data.validation, evaluations_of(config, epochs))
     if train.examples is not None:
         fidelity, enough = _epochs_for(train, min(train.examples, data.train), passes)
     else:
@@ -192,6 +191,9 @@ def resolvable_margins(config: Config, spreads: dict[str, float]) -> dict[str, f
         config: number of seeds and of finalists, among whom the level is shared.
         spreads: a name for the reader to the paired standard deviation, in the metric's unit.
     """
-    level = accuracy.LOOK_LEVEL / config.search.finalists
-    seeds = config.constraint.seeds
-    return {name: accuracy.resolvable_margin(sd, seeds, level=level) for name, sd in spreads.items()}
+    constraint, search = config.constraint, config.search
+    first = accuracy.looks(None, constraint.margin, fewest=constraint.seeds, verdicts=search.finalists)[0]
+    return {
+        name: accuracy.resolvable_margin(sd, first.seeds, level=first.level, pilot=search.gate_seeds)
+        for name, sd in spreads.items()
+    }

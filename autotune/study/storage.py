@@ -15,6 +15,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
+from autotune.decide.accuracy import GATE
 from autotune.record.view import StudyView, TrialView
 from autotune.study.propose import params
 from autotune.trial import TrialState
@@ -29,7 +30,7 @@ _COMPLETE = optuna.trial.TrialState.COMPLETE
 
 
 def write(view: StudyView, folder: Path, margin: float) -> Path:
-    """Write the whole study as one Optuna study with the objective `speedup`.
+    """Write the whole study as one Optuna study with the objective, as a ratio to the baseline.
 
     Args:
         view: the study; every trial in it is final.
@@ -52,18 +53,18 @@ def write(view: StudyView, folder: Path, margin: float) -> Path:
 
 
 def _frozen(trial: TrialView, kinds: dict[str, BaseDistribution], margin: float) -> optuna.trial.FrozenTrial:
-    speedup = trial.speedup.estimate if trial.speedup else None
+    gain = trial.gain.estimate if trial.gain else None
     if trial.is_baseline:
-        speedup = None if trial.probe is None else 1.0  # itself over itself, once it was timed
+        gain = None if trial.probe is None else 1.0  # itself over itself, once it was timed
     # A failure of the baseline on a further seed takes nothing from what it was measured at.
-    measured = speedup is not None and (trial.is_baseline or trial.failure is None)
+    measured = gain is not None and (trial.is_baseline or trial.failure is None)
     state = trial.state.value if trial.state else None
     attributes: dict[str, Any] = {"trial": trial.number, "state": state, "reason": trial.reason}
     if trial.probe is not None:
         attributes["examples_per_s"] = trial.probe.examples_per_s
     return optuna.trial.create_trial(
         state=_COMPLETE if measured else _FAILED,
-        value=speedup if measured else None,
+        value=gain if measured else None,
         params=params(trial.candidate),
         distributions=kinds,
         user_attrs=attributes,
@@ -78,10 +79,12 @@ def _violation(trial: TrialView, margin: float) -> float:
     delta = trial.latest_delta
     if delta is None:
         return _UNKNOWN
+    if trial.accuracy is not None:
+        margin = trial.accuracy.margin  # a relative one has its size from the baseline
     refused = trial.confirmation is not None and not trial.confirmation.succeeded
     if trial.state is TrialState.PASSED and not refused:
         return min(0.0, -margin - delta)
-    return max(1e-9, -margin / 2 - delta)
+    return max(1e-9, -GATE * margin - delta)
 
 
 def _distributions(trials: list[TrialView]) -> dict[str, BaseDistribution]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autotune.config.objective import Objective
 from autotune.hardware.policies import offered, policy_choices
 from autotune.hardware.roofline import Work, WorkKind, predict_step_time_ms
 from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided
@@ -12,8 +13,8 @@ from autotune.study.baseline import probe_baseline, train_baseline
 from autotune.study.confirm import confirm
 from autotune.study.context import StudyContext
 from autotune.study.screen import screen
-from autotune.study.verify import verify
-from autotune.trial import AccuracyVerdict, Candidate, Confirmation, Effect, Policy, Predicted, TrialState, Xla
+from autotune.study.verify import Verification
+from autotune.trial import Candidate, Confirmation, Effect, Policy, Predicted, TrialState, Xla
 
 
 def plan_study(context: StudyContext, accelerator: str) -> Space:
@@ -37,12 +38,37 @@ def run_study(context: StudyContext, accelerator: str) -> None:
         space = plan_study(context, accelerator)
         train_baseline(context)
         screen(context, space)
-        finalists = verify(context)
-        winner = confirm(context, finalists) if finalists else BASELINE_TRIAL
+        winner = _find_winner(context)
     except KeyboardInterrupt:
         _decide(context, _confirmed(context), interrupted="interrupt")
         raise
     _decide(context, winner, interrupted=None)
+
+
+def _find_winner(context: StudyContext) -> int:
+    """The first candidate that passes the gate and is then confirmed, or the baseline.
+
+    No more verdicts are looked at than the error level was shared among.
+    """
+    verification, verdicts = Verification(context), 0
+    reason = "the study was interrupted"
+    try:
+        while verdicts < context.config.search.finalists:
+            trial = verification.next()
+            if trial is None:
+                break
+            confirmation = confirm(context, trial)
+            if confirmation.succeeded:
+                reason = f"trial {trial.number} was confirmed"
+                return trial.number
+            if context.baseline_failed:
+                reason = "float32 failed on a new seed, so nothing can be compared with it"
+                return BASELINE_TRIAL
+            verdicts += confirmation.accuracy is not None
+        reason = f"search.finalists={verdicts} verdicts were looked at, and the error level is used"
+        return BASELINE_TRIAL
+    finally:
+        verification.close(reason)
 
 
 def _confirmed(context: StudyContext) -> int:
@@ -92,10 +118,13 @@ def _why_none(context: StudyContext, interrupted: str | None) -> str:
 def _why_not_confirmed(confirmation: Confirmation) -> str:
     if confirmation.failure is not None:
         return f"trial {confirmation.trial} failed when it was confirmed ({confirmation.failure})"
-    verdict = confirmation.accuracy.verdict if confirmation.accuracy else AccuracyVerdict.INCONCLUSIVE
-    text = f"trial {confirmation.trial} was {confirmation.timing.value} in time and {verdict.value} in accuracy"
-    if confirmation.accuracy and confirmation.accuracy.seeds_needed:
-        text += f" (about {confirmation.accuracy.seeds_needed} seeds would decide it)"
+    what = "time" if confirmation.objective == Objective.throughput.value else confirmation.objective
+    text = f"trial {confirmation.trial} was {confirmation.verdict.value} in {what}"
+    if confirmation.accuracy is None:
+        return f"{text}, and its accuracy was not judged"
+    text += f" and {confirmation.accuracy.verdict.value} in accuracy"
+    if confirmation.accuracy.seeds_needed:
+        text += f" (about {confirmation.accuracy.seeds_needed} seeds in all would decide it)"
     return text
 
 

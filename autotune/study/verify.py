@@ -1,139 +1,131 @@
-"""Stage 2: train candidates fastest first, until enough have passed the accuracy gate. A gate makes no claim."""
+"""Stage 2: candidates through the accuracy gate, best first, no more of them than the confirmation asks for."""
 
 from __future__ import annotations
 
+from autotune.config.objective import Objective
 from autotune.config.search import Verify
-from autotune.decide import accuracy
 from autotune.record.events import TrialJudged
 from autotune.record.view import TrialView
+from autotune.study import gate
+from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
-from autotune.trial import Candidate, Stage, TrialState, Xla
+from autotune.study.ranking import best_first, gain_of
+from autotune.trial import Stage, TrialState
 
 
-def departures(candidate: Candidate, baseline: Candidate) -> int:
-    """In how many settings a candidate departs from the user's: ties go to the fewest."""
-    return sum(
-        (
-            candidate.policy != baseline.policy,
-            candidate.batch_size != baseline.batch_size,
-            candidate.xla is Xla.ON,
-            candidate.widths != baseline.widths,
-            candidate.steps_per_execution != baseline.steps_per_execution,
-        )
-    )
+class Verification:
+    """Hands out candidates that went through the gate, one at a time, so that none is trained in vain.
 
+    Throughput is cheap to measure and accuracy is not, so the fastest is trained first, and the next one only when it
+    is asked for. With `search.verify=all`, and where the objective itself is read from trainings, all are trained
+    before the first is handed out.
+    """
 
-def verify(context: StudyContext) -> list[int]:
-    """Trial numbers of the finalists, fastest first; every screened trial is judged."""
-    search = context.config.search
-    queue = _faster_than_baseline(context)
-    wanted = search.finalists if search.verify is Verify.fastest else len(queue)
-    context.stage(Stage.VERIFY, min(wanted, len(queue)) * search.gate_seeds)
-    passed: list[TrialView] = []
-    lost: list[TrialView] = []  # clearly less accurate, in the order in which that was seen
-    while queue and len(passed) < wanted:
-        trial = queue.pop(0)
-        if search.verify is Verify.fastest and (known := _lost_alike(trial, lost)) is not None:
-            _skip(
-                context, trial, f"trial {known.number}, of the same policy and no larger batch, clearly lost accuracy"
-            )
-        elif not _affordable(context, trial):
-            _skip(context, trial, "the budget is used")
-        elif _passes(context, trial):
-            passed.append(trial)
-        elif _clearly_lost(context, trial):
-            lost.append(trial)
+    def __init__(self, context: StudyContext) -> None:
+        self._context = context
+        self._tie = context.config.objective.tie
+        self._queue = self._better_than_baseline()
+        self._passed: list[TrialView] = []  # and not handed out yet, best first
+        self._handed_out: list[TrialView] = []
+        self._lost: list[TrialView] = []  # clearly less accurate, in the order in which that was seen
+        trains_all = context.config.search.verify is Verify.all
+        self._trains_all = trains_all or context.config.objective.name is Objective.time_to_accuracy
+
+    def next(self) -> TrialView | None:
+        """The best candidate that has passed and was not handed out yet, or None when there is none left."""
+        if not self._passed and self._queue:
+            seeds = self._context.config.search.gate_seeds
+            self._context.stage(Stage.VERIFY, (len(self._queue) if self._trains_all else 1) * seeds)
+            self._train()
+        if not self._passed:
+            return None
+        found = self._passed.pop(0)
+        self._handed_out.append(found)
+        return found
+
+    def close(self, reason: str) -> None:
+        """Judge those that were never trained; `reason` is why no more of them are."""
+        passed = [*self._handed_out, *self._passed]
+        slowest = min(passed, key=gain_of) if passed else None
+        for trial in self._queue:
+            if slowest is None or gain_of(trial) > gain_of(slowest) * self._tie:
+                put_off = "put off since one with no larger batch clearly lost accuracy, and " if self._lost else ""
+                self._skip(trial, f"{put_off}{reason}")
+                continue
+            text = f"not faster than trial {slowest.number}, which passed the gate: it was not worth training"
+            self._context.record.append(TrialJudged(trial.number, TrialState.DOMINATED, text))
+        self._queue = []
+
+    def _train(self) -> None:
+        while self._queue:
+            trial = self._queue.pop(0)
+            if not self._goes_through(trial):
+                continue
+            self._passed.append(trial)
+            if not self._trains_all:
+                self._challenge()
+                return
+        self._passed = best_first(self._passed, self._context.baseline, self._tie)
+
+    def _challenge(self) -> None:
+        """Whether one that screening could not tell apart is the better one to confirm; then it has to pass too."""
+        for other in challengers(self._context, self._passed[0], self._queue):
+            leader = self._passed[0]
+            if not self._affordable(other):
+                return
+            if preferred(self._context, other, leader) is not other:
+                continue
+            self._queue.remove(other)
+            if self._goes_through(other):
+                self._passed.insert(0, other)
+
+    def _goes_through(self, trial: TrialView) -> bool:
+        context = self._context
+        if not self._trains_all and (known := self._lost_alike(trial)) is not None:
+            self._skip(trial, f"trial {known.number}, of the same policy and no larger batch, clearly lost accuracy")
+            return False
+        if not self._affordable(trial):
+            self._skip(trial, "the budget is used")
+            return False
+        if gate.passes(context, trial):
+            return True
+        if gate.clearly_lost(context, trial):
+            self._lost.append(trial)
             # What a batch costs in accuracy hardly depends on the policy: as large ones are tried last.
-            smallest = min(found.candidate.batch_size for found in lost)
-            queue.sort(key=lambda other: other.candidate.batch_size >= smallest)
-    _judge_rest(context, queue, passed)
-    fastest_first = sorted(passed, key=lambda trial: -_speedup(trial))
-    return [trial.number for trial in fastest_first[: search.finalists]]
+            smallest = min(found.candidate.batch_size for found in self._lost)
+            self._queue.sort(key=lambda other: other.candidate.batch_size >= smallest)
+        return False
 
+    def _lost_alike(self, trial: TrialView) -> TrialView | None:
+        """A trial of the same policy and no larger batch that clearly lost accuracy."""
+        for found in self._lost:
+            same = found.candidate.policy == trial.candidate.policy
+            if same and found.candidate.batch_size <= trial.candidate.batch_size:
+                return found
+        return None
 
-def _lost_alike(trial: TrialView, lost: list[TrialView]) -> TrialView | None:
-    """A trial of the same policy and no larger batch that clearly lost accuracy."""
-    for found in lost:
-        same = found.candidate.policy == trial.candidate.policy
-        if same and found.candidate.batch_size <= trial.candidate.batch_size:
-            return found
-    return None
+    def _skip(self, trial: TrialView, reason: str) -> None:
+        self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, f"not trained: {reason}"))
 
+    def _affordable(self, trial: TrialView) -> bool:
+        context = self._context
+        assert trial.speedup is not None
+        training_s = context.training_seconds(trial.speedup.estimate)
+        must_follow_s = context.confirm_seconds(trial.speedup.estimate) + context.export_seconds()
+        return context.budget.allows(context.config.search.gate_seeds * training_s, must_follow_s)
 
-def _skip(context: StudyContext, trial: TrialView, reason: str) -> None:
-    context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, f"not trained: {reason}"))
-
-
-def _faster_than_baseline(context: StudyContext) -> list[TrialView]:
-    """Screened trials that may be faster, fastest first; the others are judged SLOWER here."""
-    threshold = context.config.objective.threshold
-    queue = []
-    for trial in list(context.view.trials.values()):
-        if trial.is_baseline or trial.state is not TrialState.SCREENED or trial.speedup is None:
-            continue
-        if trial.speedup.estimate > threshold:
-            queue.append(trial)
-        else:
-            reason = f"x{trial.speedup.estimate:.2f} the baseline's throughput: nothing to verify"
-            context.record.append(TrialJudged(trial.number, TrialState.SLOWER, reason))
-    return sorted(queue, key=lambda trial: (-_speedup(trial), departures(trial.candidate, context.baseline)))
-
-
-def _judge_rest(context: StudyContext, queue: list[TrialView], passed: list[TrialView]) -> None:
-    """Those left when enough had passed: slower ones, and faster ones that were put off."""
-    if not queue:
-        return
-    slowest = min(passed, key=_speedup)
-    for trial in queue:
-        if _speedup(trial) > _speedup(slowest):
-            _skip(context, trial, "a candidate with no larger batch clearly lost accuracy, and enough others passed")
-            continue
-        reason = f"slower than trial {slowest.number}, which passed the gate: it was not worth training"
-        context.record.append(TrialJudged(trial.number, TrialState.DOMINATED, reason))
-
-
-def _passes(context: StudyContext, trial: TrialView) -> bool:
-    """Train on the gate's seeds and judge; stops early once the rest would have to beat the baseline by a margin."""
-    constraint, seeds = context.config.constraint, context.config.search.gate_seeds
-    deltas: list[float] = []
-    used: list[int] = []
-    for offset in range(seeds):
-        seed = context.config.train.seed + offset
-        run = context.train(trial.number, trial.candidate, seed, Stage.VERIFY)
-        if run is None:
-            return False
-        assert run.metric is not None
-        deltas.append(context.oriented(run.metric, context.baseline_metrics[seed]))
-        used.append(seed)
-        left = seeds - len(deltas)
-        if left and (-constraint.margin / 2 * seeds - sum(deltas)) / left > constraint.margin:
-            reason = (
-                f"stopped after {len(deltas)} of {seeds} seeds at {context.told(deltas[-1])}: the rest would have to"
-                " beat float32 by more than the margin"
-            )
-            context.record.append(TrialJudged(trial.number, TrialState.REJECTED, reason))
-            return False
-    seen = accuracy.judge(deltas, used, constraint.margin)
-    ok = accuracy.gate(deltas, constraint.margin)
-    state = TrialState.PASSED if ok else TrialState.REJECTED
-    mean, needed = context.told(seen.delta.estimate), context.told(-constraint.margin / 2)
-    reason = f"mean {mean} on {len(deltas)} seeds, gate at {needed}"
-    context.record.append(TrialJudged(trial.number, state, reason, seen))
-    return ok
-
-
-def _clearly_lost(context: StudyContext, trial: TrialView) -> bool:
-    """Whether every seed lost more than the margin."""
-    deltas = trial.deltas.get(Stage.VERIFY, {}).values()
-    return trial.state is TrialState.REJECTED and bool(deltas) and max(deltas) < -context.config.constraint.margin
-
-
-def _affordable(context: StudyContext, trial: TrialView) -> bool:
-    assert context.plan is not None
-    cost_s = context.config.search.gate_seeds * context.training_seconds(_speedup(trial))
-    return context.budget.allows(cost_s, context.plan.must_follow_s(Stage.VERIFY))
-
-
-def _speedup(trial: TrialView) -> float:
-    assert trial.speedup is not None
-    return trial.speedup.estimate
+    def _better_than_baseline(self) -> list[TrialView]:
+        """Screened trials that may be better, best first; the others are judged SLOWER here."""
+        context = self._context
+        threshold = context.config.objective.threshold
+        better = []
+        for trial in list(context.view.trials.values()):
+            if trial.is_baseline or trial.state is not TrialState.SCREENED or trial.gain is None:
+                continue
+            if trial.gain.estimate > threshold:
+                better.append(trial)
+            else:
+                what = "throughput" if trial.objective_gain is None else context.config.objective.name.value
+                reason = f"x{trial.gain.estimate:.2f} the baseline's {what}: nothing to verify"
+                context.record.append(TrialJudged(trial.number, TrialState.SLOWER, reason))
+        return best_first(better, context.baseline, self._tie)

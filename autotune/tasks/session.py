@@ -22,6 +22,7 @@ from autotune.config.output import claim_output_dir
 from autotune.config.schema import Config, Task
 from autotune.errors import ConfigError, HardwareError, TrialFault
 from autotune.hardware.device import Device, Target, detect, resolve_target, seen_by_framework
+from autotune.hardware.reports import check_objective
 from autotune.record.events import FORMAT, Note, StudyStarted, WorkerReady
 from autotune.record.folder import RunFolder
 from autotune.record.record import FILE_NAME, Record, Sink
@@ -67,6 +68,7 @@ def claimed(config: Config) -> Iterator[tuple[RunFolder, Device]]:
     """
     device = detect()
     resolve_target(config.hw, device)
+    check_objective(config.objective.name, device)
     root = Path(config.output.root)
     standing = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
     path = claim_output_dir(config, datetime.now().astimezone(), config.model.name, config.hw.name)
@@ -100,6 +102,7 @@ def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Sessi
             message = f"the worker does not start: {fault.message}; its last words: {last_words}"
             raise TrialFault(fault.kind, message) from fault
         device = usable_device(device, facts[0].facts)
+        check_objective(config.objective.name, device)
         yield Session(config, device, resolve_target(config.hw, device), folder, executor, facts[0], start_s)
     finally:
         executor.close()

@@ -93,7 +93,7 @@ def _report(session: Session, run: TrainingRun, evaluation: Evaluation) -> None:
     for point in run.curve:
         loss = "not finite" if point.train_loss is None else f"{point.train_loss:.4f}"
         text = f"epoch {point.epoch}: loss {loss}"
-        if point.epoch in evaluated_epochs(run.recipe.epochs):
+        if point.epoch in evaluated_epochs(run.recipe.epochs, run.recipe.evaluations):
             text += f", validation {name} " + ("not finite" if point.metric is None else f"{point.metric:.4f}")
         _say(f"{text} ({point.elapsed_s:.1f} s)")
     if data.stand_in:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from autotune.record.view import StudyView
-from autotune.tracking.rows import confirmed_metrics, study_tags
+from autotune.tracking.metrics import confirmed_metrics
+from autotune.tracking.rows import study_tags
 
 
 def version_tags(view: StudyView) -> dict[str, str]:
@@ -21,7 +22,7 @@ def version_tags(view: StudyView) -> dict[str, str]:
         "recipe": str(view.fidelity.recipe) if view.fidelity else None,
     }
     if confirmation is not None:
-        tags |= {"timing_verdict": confirmation.timing.value}
+        tags |= {"timing_verdict": confirmation.timing.value, "gain_verdict": confirmation.verdict.value}
         tags |= {"accuracy_verdict": confirmation.accuracy.verdict.value if confirmation.accuracy else None}
         figures = confirmed_metrics(confirmation, metric)
         tags |= {name: f"{value:.5g}" for name, value in figures.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What MLflow is told of one trial: parameters, metrics with their unit in the name, and tags. Pure."""
+"""What MLflow is told of one trial: parameters, metrics (`autotune.tracking.metrics`) and tags. Pure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,11 @@ import math
 from dataclasses import dataclass
 
 from autotune.record.view import StudyView, TrialView
-from autotune.report.figures import predicted_step_ms
+from autotune.report.objective import Goal
+from autotune.report.quoted import comparison
+from autotune.tracking.metrics import Metrics, trial_metrics
 from autotune.tracking.names import name, spelt, widths
-from autotune.trial import (
-    Accuracy,
-    AccuracyVerdict,
-    Candidate,
-    Confirmation,
-    Effect,
-    Interval,
-    Probe,
-    Stage,
-    TrainingRun,
-    TrialState,
-)
-
-Metrics = dict[str, float | None]
+from autotune.trial import Accuracy, AccuracyVerdict, Candidate, Effect, Stage, TrainingRun, TrialState
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +44,10 @@ def trial_row(trial: TrialView, view: StudyView, metric: str) -> Row:
     """All that is known of a trial now; `metric` is the constraint's metric."""
     run = latest_run(trial)
     params = candidate_params(trial.candidate) | (_recipe_params(run) if run else {})
-    metrics = _probe_metrics(trial.probe) | interval_metrics("speedup", trial.speedup)
-    if view.space:  # for a target that is absent
-        metrics["predicted_target_step_time_ms"] = predicted_step_ms(view, trial.candidate)
-    metrics |= _training_metrics(trial, metric) | confirmed_metrics(trial.confirmation, metric)
+    metrics = trial_metrics(trial, view, metric)
     effect = run.effect if run else trial.probe.effect if trial.probe else None
     tags = study_tags(view) | _state_tags(trial) | (_effect_tags(effect) if effect else {})
+    tags |= {"compared": comparisons(view, trial.number)}
     tags["recipe"] = str(run.recipe) if run else None
     return row(params, metrics, tags, _lost(trial, metric))
 
@@ -87,34 +74,19 @@ def study_tags(view: StudyView) -> dict[str, object]:
         "target": title(started.target),
         "device": title(started.device),
         "on_target": started.on_target,
+        "objective": Goal.of(view).name,
     }
+
+
+def comparisons(view: StudyView, trial: int | None = None) -> str | None:
+    """What finalists showed that were timed against one another, all of them or those with this trial."""
+    found = [event for event in view.comparisons if trial is None or trial in (event.trial, event.other)]
+    return "; ".join(comparison(view, event) for event in found) or None
 
 
 def title(hardware: dict[str, object]) -> str:
     """What people call a profile or a device."""
     return str(hardware.get("title") or hardware.get("name") or "unknown")
-
-
-def interval_metrics(key: str, interval: Interval | None) -> Metrics:
-    """An estimate and its bounds, as three metrics."""
-    if interval is None:
-        return {}
-    return {key: interval.estimate, f"{key}_low": interval.low, f"{key}_high": interval.high}
-
-
-def confirmed_metrics(confirmation: Confirmation | None, metric: str) -> Metrics:
-    """The figures that may be quoted."""
-    if confirmation is None:
-        return {}
-    delta = confirmation.accuracy.delta if confirmation.accuracy else None
-    return {
-        **interval_metrics("confirmed_speedup", confirmation.speedup),
-        **interval_metrics("confirmed_accuracy_delta", delta),
-        f"confirmed_val_{name(metric)}": confirmation.metric,
-        f"confirmed_baseline_val_{name(metric)}": confirmation.baseline_metric,
-        "confirmed_step_time_ms": confirmation.step_time_ms,
-        "confirmed_baseline_step_time_ms": confirmation.baseline_step_time_ms,
-    }
 
 
 def latest_run(trial: TrialView) -> TrainingRun | None:
@@ -154,35 +126,6 @@ def _recipe_params(run: TrainingRun) -> dict[str, object]:
     }
 
 
-def _probe_metrics(probe: Probe | None) -> Metrics:
-    if probe is None:
-        return {}
-    return {
-        "step_time_ms": probe.step_time_ms,
-        "examples_per_s": probe.examples_per_s,
-        "compile_s": probe.compile_s,
-        "build_s": probe.build_s,
-        "peak_memory_mb": probe.peak_memory_mb,
-        "share_16bit": probe.effect.share_16bit,
-        "parameters": probe.effect.parameters,
-    }
-
-
-def _training_metrics(trial: TrialView, metric: str) -> Metrics:
-    run = latest_run(trial)
-    if run is None:
-        return {}
-    runs = [run for stage in trial.runs.values() for run in stage]
-    return {
-        f"val_{name(metric)}": trial.latest_metric,
-        "accuracy_delta": trial.latest_delta,
-        "train_s": sum(run.train_s for run in runs) / len(runs),
-        "seeds": len(runs),
-        "skipped_steps": sum(run.skipped_steps for run in runs),
-        "loss_scale": run.loss_scale,
-    }
-
-
 def _state_tags(trial: TrialView) -> dict[str, object]:
     confirmed, failure = trial.confirmation, trial.failure
     timing = confirmed.timing if confirmed else trial.timing
@@ -194,6 +137,7 @@ def _state_tags(trial: TrialView) -> dict[str, object]:
         "reason": trial.reason or None,
         "feasible": _feasible(trial),
         "timing_verdict": timing,
+        "gain_verdict": confirmed.verdict if confirmed else None,
         "gate": _gate(trial),
         "verdict": verdict(confirmed.accuracy) if confirmed else None,
         "failure": failure.kind if failure else None,
@@ -241,6 +185,7 @@ def _effect_tags(effect: Effect) -> dict[str, object]:
         "effective_dtype": effect.effective_dtype,
         "xla_in_force": effect.xla,
         "loss_scaling": effect.loss_scaling,
+        "share_16bit_from": "traced" if effect.is_traced else "declared",
         "tf32": effect.tf32,
         "placed_on": effect.placed_on,
     }

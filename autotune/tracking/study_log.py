@@ -12,6 +12,7 @@ from autotune.config.schema import Config
 from autotune.record.events import (
     Event,
     FinalistConfirmed,
+    FinalistsCompared,
     Probed,
     SinkFailed,
     StageStarted,
@@ -23,6 +24,7 @@ from autotune.record.events import (
     TrialStarted,
 )
 from autotune.record.view import StudyView
+from autotune.report.training import health
 from autotune.tracking import names
 from autotune.tracking.rows import state, trial_row
 from autotune.tracking.runs import LoggedRun
@@ -91,6 +93,9 @@ class StudyLog:
             self._settle()
         if isinstance(event, StudyDecided) and event.winner in self._nested:
             self._rename(event.winner)
+        if isinstance(event, FinalistsCompared):
+            for number in (event.trial, event.other):
+                self._retell(number, at_ms)
         self._parent.update(study_row(self._view, self._config), at_ms)
 
     def attach(self, files: dict[str, Path]) -> None:
@@ -117,9 +122,13 @@ class StudyLog:
             nested.busy, nested.worked_ms = isinstance(event, TrialStarted), at_ms
         if isinstance(event, Trained):
             nested.run.points(_points(event, self._config.constraint.metric), at_ms)
-        trial = self._view.trials[number]
-        nested.run.update(trial_row(trial, self._view, self._config.constraint.metric), at_ms)
+        self._retell(number, at_ms)
         self._rename(number)
+
+    def _retell(self, number: int, at_ms: int) -> None:
+        if (nested := self._nested.get(number)) is not None:
+            row = trial_row(self._view.trials[number], self._view, self._config.constraint.metric)
+            nested.run.update(row, at_ms)
 
     def _create(self, number: int, at_ms: int) -> LoggedRun:
         return LoggedRun.create(self._opened, self._name(number), at_ms, parent=self.run_id)
@@ -154,6 +163,19 @@ def _points(event: Trained, metric: str) -> Iterator[tuple[str, float, int]]:
         yield f"by_seed/val_{metric}", run.metric, run.seed
     if event.delta is not None:
         yield "by_seed/accuracy_delta", event.delta, run.seed
+    yield from _health(run)
+
+
+def _health(run: TrainingRun) -> Iterator[tuple[str, float, int]]:
+    """Of one training; loss scaling has its figures only where there is any."""
+    found = health([run])
+    assert found is not None
+    yield "by_seed/non_finite", found.non_finite, run.seed
+    yield "by_seed/share_16bit", run.effect.share_16bit, run.seed
+    if found.loss_scale is not None and found.loss_scale_lowest is not None:
+        yield "by_seed/loss_scale", found.loss_scale, run.seed
+        yield "by_seed/loss_scale_lowest", found.loss_scale_lowest, run.seed
+        yield "by_seed/skipped_steps_share", found.skipped_share, run.seed
 
 
 def _curve(run: TrainingRun, metric: str) -> Iterator[tuple[str, float, int]]:
@@ -162,3 +184,6 @@ def _curve(run: TrainingRun, metric: str) -> Iterator[tuple[str, float, int]]:
             yield f"by_epoch/val_{metric}_seed_{run.seed}", point.metric, point.epoch
         if point.train_loss is not None:
             yield f"by_epoch/train_loss_seed_{run.seed}", point.train_loss, point.epoch
+        if point.loss_scale is not None:
+            yield f"by_epoch/loss_scale_seed_{run.seed}", point.loss_scale, point.epoch
+            yield f"by_epoch/skipped_steps_seed_{run.seed}", point.skipped_steps, point.epoch

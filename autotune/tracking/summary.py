@@ -6,20 +6,12 @@ import re
 
 from autotune.config.schema import Config
 from autotune.record.view import StudyView
+from autotune.report import blocks
+from autotune.tracking.metrics import Metrics, blocks_metrics, confirmed_metrics, interval_metrics, short_names
 from autotune.tracking.names import name
-from autotune.tracking.rows import (
-    Metrics,
-    Row,
-    candidate_params,
-    confirmed_metrics,
-    interval_metrics,
-    row,
-    study_tags,
-    title,
-    verdict,
-)
+from autotune.tracking.rows import Row, candidate_params, comparisons, row, study_tags, title, verdict
 from autotune.tracking.uri import masked
-from autotune.trial import Confirmation, TrialState
+from autotune.trial import TrialState
 
 
 def study_row(view: StudyView, config: Config) -> Row:
@@ -50,7 +42,9 @@ def description(view: StudyView) -> str:
         return f"Not decided yet: {stage}{device}, {len(view.trials)} trials so far."
     from autotune.report.summary import summary_markdown
 
-    return re.sub(r"^(#+ )", r"##\1", summary_markdown(view), flags=re.MULTILINE)  # large ones overlap on that page
+    return re.sub(
+        r"^(#+ )", r"##\1", summary_markdown(view, brief=True), flags=re.MULTILINE
+    )  # large ones overlap on that page
 
 
 def _study_params(config: Config) -> dict[str, object]:
@@ -60,6 +54,7 @@ def _study_params(config: Config) -> dict[str, object]:
         "hw": config.hw.name,
         "constraint_metric": config.constraint.metric,
         "margin": config.constraint.margin,
+        "margin_is_relative": config.constraint.relative,
         "constraint_seeds": config.constraint.seeds,
         "search_trials": config.search.trials,
         "search_budget": config.search.budget,
@@ -79,18 +74,28 @@ def _counts(view: StudyView) -> Metrics:
 
 
 def _baseline_metrics(view: StudyView, metric: str) -> Metrics:
-    baseline = view.baseline
-    if baseline is None:
+    """Of float32 beside the confirmed winner; without one, of the baseline's own probe and trainings."""
+    baseline, winner = view.baseline, view.winner
+    if winner is not None and (confirmed := winner.confirmation) is not None:
+        step_ms, rate = confirmed.baseline_step_time_ms, None
+        if step_ms and baseline is not None:
+            rate = baseline.candidate.batch_size / step_ms * 1e3
+        reached = confirmed.baseline_metric
+    elif baseline is not None:
+        probe = baseline.probe
+        step_ms, rate = (probe.step_time_ms, probe.examples_per_s) if probe else (None, None)
+        reached = baseline.latest_metric
+    else:
         return {}
     return {
-        "baseline_step_time_ms": baseline.probe.step_time_ms if baseline.probe else None,
-        "baseline_examples_per_s": baseline.probe.examples_per_s if baseline.probe else None,
-        f"baseline_val_{name(metric)}": baseline.latest_metric,
+        "baseline_step_time_ms": step_ms,
+        "baseline_examples_per_s": rate,
+        f"baseline_val_{name(metric)}": reached,
     }
 
 
 def _winner_metrics(view: StudyView, metric: str) -> Metrics:
-    """The confirmed figures, and the same under the trials' own names, so that one column sorts parents and trials."""
+    """The confirmed figures, and the same under short names, so that one column sorts studies and confirmed trials."""
     winner = view.winner
     if winner is None:
         return {}
@@ -103,18 +108,17 @@ def _winner_metrics(view: StudyView, metric: str) -> Metrics:
             f"val_{name(metric)}": winner.latest_metric,
         }
     confirmed = winner.confirmation
-    return confirmed_metrics(confirmed, metric) | (_quoted(confirmed, metric) if confirmed else {})
-
-
-def _quoted(confirmed: Confirmation, metric: str) -> Metrics:
-    step_ms = confirmed.step_time_ms
-    return {
-        **interval_metrics("speedup", confirmed.speedup),
-        "step_time_ms": step_ms,
-        "examples_per_s": confirmed.candidate.batch_size / step_ms * 1e3 if step_ms else None,
-        f"val_{name(metric)}": confirmed.metric,
-        "accuracy_delta": confirmed.accuracy.delta.estimate if confirmed.accuracy else None,
-    }
+    if confirmed is None:
+        return {}
+    return (
+        confirmed_metrics(confirmed, metric)
+        | short_names(confirmed)
+        | blocks_metrics("confirmed", blocks.confirmation(winner))
+        | {
+            f"val_{name(metric)}": confirmed.metric,
+            "accuracy_delta": confirmed.accuracy.delta.estimate if confirmed.accuracy else None,
+        }
+    )
 
 
 def _test_metrics(view: StudyView, metric: str) -> Metrics:
@@ -134,6 +138,7 @@ def _study_tags(view: StudyView) -> dict[str, object]:
         "role": "study",
         "stage": view.stage.stage if view.stage else None,
         "warnings": "; ".join(note.text for note in view.notes if note.level == "warning") or None,
+        "compared": comparisons(view),
         "mlflow.note.content": description(view),
     }
     return tags | _origin_tags(view) | _outcome_tags(view)
@@ -171,7 +176,11 @@ def _outcome_tags(view: StudyView) -> dict[str, object]:
         "interrupted": view.decided.interrupted,
     }
     if confirmed:
-        tags |= {"timing_verdict": confirmed.timing, "verdict": verdict(confirmed.accuracy)}
+        tags |= {
+            "timing_verdict": confirmed.timing,
+            "gain_verdict": confirmed.verdict,
+            "verdict": verdict(confirmed.accuracy),
+        }
     if exported:
         tags |= {"alias": exported.alias, "alias_reason": exported.alias_reason}
     return tags

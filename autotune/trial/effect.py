@@ -85,18 +85,28 @@ class Effect:
         return sum(layer.flops_per_example or 0 for layer in self.layers)
 
     @property
+    def is_traced(self) -> bool:
+        """Whether the share and the dtype below are measured on the traced training step, not declared by layers."""
+        return any(product.flops for product in self.products)
+
+    @property
     def share_16bit(self) -> float:
-        """Share of the known forward FLOPs that run in a 16-bit dtype, 0 to 1."""
-        total = self.flops_per_example
-        low = sum(
-            layer.flops_per_example or 0 for layer in self.layers if layer.compute_dtype in ("float16", "bfloat16")
-        )
-        return low / total if total else 0.0
+        """Share of the known FLOPs that run in a 16-bit dtype, 0 to 1; see `is_traced`."""
+        flops = self._flops_by_dtype()
+        total = sum(flops.values())
+        return (flops.get("float16", 0) + flops.get("bfloat16", 0)) / total if total else 0.0
 
     @property
     def effective_dtype(self) -> str:
-        """The dtype that most of the known FLOPs run in."""
-        share: dict[str, int] = {}
+        """The dtype that most of the known FLOPs run in; see `is_traced`."""
+        flops = self._flops_by_dtype()
+        return max(flops, key=lambda dtype: flops[dtype]) if flops else "float32"
+
+    def _flops_by_dtype(self) -> dict[str, int]:
+        """Of the traced step, forward and backward; else forward, in the dtypes that layers say they compute in."""
+        if self.is_traced:
+            return {product.dtype: product.flops for product in self.products}
+        flops: dict[str, int] = {}
         for layer in self.layers:
-            share[layer.compute_dtype] = share.get(layer.compute_dtype, 0) + (layer.flops_per_example or 0)
-        return max(share, key=lambda dtype: share[dtype]) if share else "float32"
+            flops[layer.compute_dtype] = flops.get(layer.compute_dtype, 0) + (layer.flops_per_example or 0)
+        return flops

@@ -69,6 +69,7 @@ class Probe:
         loss: training loss after the last timed step; `None` if it was not finite.
         loss_finite: whether the loss was finite.
         worker: which worker process measured it (counted from 1 in a study).
+        baseline_batch_size: examples per baseline step; 0 when the baseline is probed.
         baseline_steps_per_block: optimizer steps in one baseline block; 0 when the baseline is probed.
         conditions: what the machine did during each candidate block; empty where nothing was read.
         baseline_conditions: the same for each baseline block.
@@ -92,6 +93,7 @@ class Probe:
     loss: float | None
     loss_finite: bool
     worker: int = 0
+    baseline_batch_size: int = 0
     baseline_steps_per_block: int = 0
     conditions: tuple[BlockConditions, ...] = ()
     baseline_conditions: tuple[BlockConditions, ...] = ()

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from autotune import codec
+from autotune.config.objective import Objective
 from autotune.config.schema import Config
 from autotune.errors import TrialFault, UserError
 from autotune.trial import Candidate, DatasetFacts, FailureKind, Probe, Recipe, Stage, TrainingRun, WorkerFacts
+from autotune.worker.apart import probe_apart
 from autotune.worker.bare import BareWorker
 from autotune.worker.process import WorkerProcess
 from autotune.worker.protocol import (
@@ -26,6 +28,9 @@ T = TypeVar("T")
 
 # Importing the framework takes 5 to 10 s here and can take a minute from a cold network disk.
 _START_TIMEOUT_S = 300.0
+
+# NVML renews a GPU's energy counter some tens of times a second: a block of 0.1 s would count a few of its steps.
+_ENERGY_BLOCK_S = 1.0
 
 # A training that takes this many times its expected time hangs.
 _SLACK = 20.0
@@ -80,6 +85,8 @@ class LocalExecutor:
         self._resident_at_start_mb = 0.0
         self._data: DatasetFacts | None = None
         self._step_time_ms: dict[Candidate, float] = {}
+        self._apart: list[Candidate] = []
+        self._fed: set[Candidate] = set()  # whose pipeline was timed: once is enough
 
     def load_data(self) -> DatasetFacts:
         """Start a process and load the data in it, without the framework.
@@ -103,22 +110,57 @@ class LocalExecutor:
     ) -> Probe:
         """See `Executor.probe`."""
         timing = self._config.search.timing
-        ranks_only = stage is not Stage.CONFIRM
+        ranks_only = stage in (Stage.BASELINE, Stage.SCREEN)
+        energy = self._config.objective.name is Objective.energy
         args = ProbeArgs(
             candidate=candidate,
             recipe=recipe,
             reference=reference[0] if reference else None,
             reference_recipe=reference[1] if reference else None,
             seed=self._config.train.seed,
-            block_s=timing.block_s,
+            block_s=max(timing.block_s, _ENERGY_BLOCK_S) if energy else timing.block_s,
             min_pairs=timing.min_pairs,
             max_pairs=timing.max_pairs,
             half_width=timing.screen_half_width if ranks_only else timing.half_width,
             max_s=timing.screen_max_s if ranks_only else timing.max_s,
+            pipeline=timing.pipeline and candidate not in self._fed and stage in (Stage.BASELINE, Stage.CONFIRM),
         )
-        probe = self._ask("probe", args, Probe, self._config.search.trial_timeout_s)
+        apart = reference is not None and self._too_large_together(candidate)
+        probe = self._probe_apart(args) if apart else self._probe_together(args)
         self._step_time_ms[candidate] = probe.step_time_ms
+        if probe.pipeline is not None:
+            self._fed.add(candidate)
         return dataclasses.replace(probe, worker=self._number)
+
+    def _probe_together(self, args: ProbeArgs) -> Probe:
+        """Both models in one worker; apart where they do not fit into its memory together."""
+        try:
+            return self._probe(args)
+        except TrialFault as fault:
+            if args.reference is None or fault.kind != FailureKind.OOM:
+                raise
+        probe = self._probe_apart(args)
+        self._apart.append(args.candidate)
+        return probe
+
+    def _probe_apart(self, args: ProbeArgs) -> Probe:
+        """Each in workers of its own, never two at once."""
+
+        def alone(asked: ProbeArgs) -> Probe:
+            self.replace()
+            return self._probe(asked)
+
+        return probe_apart(alone, args, self._config.search.timing.rounds)
+
+    def _probe(self, args: ProbeArgs) -> Probe:
+        return self._ask("probe", args, Probe, self._config.search.trial_timeout_s)
+
+    def _too_large_together(self, candidate: Candidate) -> bool:
+        """Whether one of the same model that is no larger did not fit beside the reference."""
+        return any(
+            (candidate.policy, candidate.widths) == (one.policy, one.widths) and candidate.batch_size >= one.batch_size
+            for one in self._apart
+        )
 
     def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:
         """See `Executor.train`. A candidate that was never probed is trained without a time limit."""

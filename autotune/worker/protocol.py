@@ -36,6 +36,7 @@ class ProbeArgs:
         seed: of the initial weights and the order of examples.
         block_s, min_pairs, max_pairs, half_width, max_s: see `autotune.config.search.TimingConfig`.
         pipeline: whether the step is also timed on one batch that is already on the device.
+        steps_per_block: optimizer steps in a block; None lets the worker find what lasts `block_s`.
     """
 
     candidate: Candidate
@@ -49,6 +50,7 @@ class ProbeArgs:
     half_width: float
     max_s: float
     pipeline: bool = False
+    steps_per_block: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,11 @@ import pytest
 import yaml
 
 from autotune.config.compose import to_yaml_dict
+from autotune.config.constraint import Direction
 from autotune.config.keys import GROUPS
 from autotune.config.train import Schedule
+from autotune.targets import resolve
+from autotune.worker import metrics
 
 CHOICES = [
     (group, file.name.removesuffix(".yaml"))
@@ -26,6 +29,20 @@ NEEDED = {("data", "npz"): ("data.args.path=mine.npz",)}
 def test_every_choice_composes(compose, group, choice):
     config = compose(f"{group}={choice}", *NEEDED.get((group, choice), ()))
     assert getattr(config, group) is not None
+
+
+@pytest.mark.parametrize(
+    ("choice", "function", "direction", "relative"),
+    [
+        ("accuracy", "accuracy", Direction.higher, False),
+        ("cross_entropy", "cross_entropy", Direction.lower, True),
+        ("error", "error_rate", Direction.lower, False),
+    ],
+)
+def test_a_constraint_names_a_metric_and_which_way_is_better(compose, choice, function, direction, relative):
+    constraint = compose(f"constraint={choice}").constraint
+    assert resolve(constraint._target_, "constraint._target_") is getattr(metrics, function)
+    assert (constraint.metric, constraint.direction, constraint.relative) == (choice, direction, relative)
 
 
 def test_every_group_has_a_choice():

@@ -51,6 +51,30 @@ def test_figures_of_the_screening_stand_under_one_another():
     assert len({line.index("examples/s") for line in lines}) == 1
 
 
+def test_a_disturbed_probe_says_so_and_that_nothing_was_dropped():
+    lines = [line for line in show(sample_events()) if "disturbed" in line]
+    assert [line.split("#")[1][0] for line in lines] == ["5", "4"]
+    assert all("screen" in line or "confirm" in line for line in lines)
+    assert lines[0].endswith("FASTER  (3 of 12 pairs disturbed, counted all the same)")
+
+
+def test_finalists_that_were_compared_have_a_line_and_a_row_of_the_answer():
+    text = "trial 4 against trial 5 in one process: 1.18x [1.16, 1.20] FASTER: trial 4 is confirmed first, it is faster"
+    lines = [line for line in show(sample_events()) if text in line]
+    assert len(lines) == 2
+    assert "confirm    #4" in lines[0]
+    assert lines[1].startswith("compared")
+
+
+def test_another_objective_leads_in_each_line():
+    lines = show(sample_events(objective="energy"))
+    (screened,) = [line for line in lines if "screen     #4" in line]
+    assert screened.endswith("energy 4.15x [4.07, 4.24], speed 6.11x [5.98, 6.24] FASTER")
+    (confirmed,) = [line for line in lines if "confirm    #4" in line and "fresh" in line]
+    assert "energy BETTER 4.04x [3.94, 4.14]; speed FASTER 5.94x [5.80, 6.09] over 3 fresh processes" in confirmed
+    assert any(line.startswith("Use trial 4: 4.04 times as many examples per joule") for line in lines)
+
+
 def test_trainings_failures_and_judgements_are_lines():
     text = "\n".join(show(sample_events()))
     assert "seed 1    accuracy 43.66 %  difference -0.20 pp" in text

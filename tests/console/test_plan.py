@@ -36,6 +36,12 @@ def test_a_plan_in_a_file_has_no_padding_and_no_control_characters():
     assert not [line for line in lines(planned()) if line != line.rstrip() or not line.isprintable()]
 
 
+def test_a_relative_margin_has_no_size_before_the_baseline_was_trained():
+    text = "\n".join(" ".join(line.split()) for line in lines(StudyView.of(sample_events(relative=True)[:6])))
+    assert "margin asked for 2 % of float32's own\n" in text
+    assert "resolvable, spread 0.5 pp 0.87 pp\n" in text
+
+
 def test_a_plan_for_an_absent_target_says_so():
     assert "OFF TARGET" in lines(planned(on_target=False))[0]
 

@@ -5,7 +5,19 @@ from dataclasses import replace
 import pytest
 
 from autotune.decide.health import departure, probe_failure, training_failure
-from autotune.trial import Candidate, Effect, FailureKind, LayerEffect, Policy, Probe, Recipe, TrainingRun, Xla
+from autotune.trial import (
+    Candidate,
+    Effect,
+    EpochPoint,
+    FailureKind,
+    LayerEffect,
+    Policy,
+    Probe,
+    Products,
+    Recipe,
+    TrainingRun,
+    Xla,
+)
 
 F32, F16, BF16 = Policy("float32"), Policy("mixed_float16"), Policy("mixed_bfloat16")
 
@@ -97,6 +109,49 @@ def test_layers_without_weights_neither_meet_a_policy_nor_depart_from_it() -> No
     assert departure(candidate(F16), effect(weightless("float32"))) is None, "nothing that could depart"
 
 
+TRACED_F32 = (Products("float32", 3, 900),)
+TRACED_F16 = (Products("float16", 2, 800), Products("float32", 1, 100))
+
+
+def test_layers_that_cast_all_they_multiply_do_not_compute_in_16_bit() -> None:
+    failure = departure(candidate(F16), replace(MIXED16, products=TRACED_F32))
+    assert failure is not None
+    assert failure.kind is FailureKind.UNSUPPORTED
+    assert "layers say that they compute in float16, but the training step multiplies in float32 alone" in str(failure)
+    assert departure(candidate(F16), replace(MIXED16, products=TRACED_F16)) is None
+    assert departure(candidate(BF16), replace(MIXED_BF16, products=TRACED_F16)) is not None
+
+
+@pytest.mark.parametrize("products", [(), (Products("float32", 3, 0),)])
+def test_a_step_of_which_nothing_is_known_is_no_departure(products: tuple[Products, ...]) -> None:
+    assert departure(candidate(F16), replace(MIXED16, products=products)) is None
+
+
+def test_a_persons_own_cast_is_part_of_their_float32_model() -> None:
+    assert departure(candidate(F32), replace(PLAIN, products=TRACED_F16)) is None
+
+
+SCALING = replace(MIXED16, loss_scaling=True, own_train_step=True, scales_loss=True)
+
+
+def test_an_own_step_that_does_not_scale_its_loss_is_told_what_to_add() -> None:
+    failure = departure(candidate(F16), replace(SCALING, scales_loss=False))
+    assert failure is not None
+    assert failure.kind is FailureKind.INVALID
+    assert "does not scale its loss, so that SGD gets gradients divided by" in failure.message
+    assert "`loss = self.optimizer.scale_loss(loss)`" in failure.message
+    assert probe_failure(probe(candidate(F16), replace(SCALING, scales_loss=False))) == failure
+    assert training_failure(replace(GOOD, effect=replace(SCALING, scales_loss=False)), 0.2) == failure
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [SCALING, replace(SCALING, scales_loss=None), replace(SCALING, loss_scaling=False, scales_loss=False)],
+)
+def test_a_step_that_scales_or_need_not_or_does_not_tell(effect: Effect) -> None:
+    assert departure(candidate(F16), effect) is None
+
+
 def probe(asked: Candidate, got: Effect, *, finite: bool = True) -> Probe:
     return Probe(asked, got, (1.0,), (), 1, (), 0.1, 0.1, None, 1.0 if finite else None, finite)
 
@@ -156,3 +211,26 @@ def test_the_share_that_may_be_skipped_is_the_users() -> None:
     run = replace(GOOD, iterations=50, skipped_steps=50)
     assert training_failure(run, max_skipped_share=0.5) is None
     assert training_failure(run, max_skipped_share=0.49) is not None
+
+
+def scales(*by_epoch: float | None) -> tuple[EpochPoint, ...]:
+    return tuple(EpochPoint(epoch, 1.0, 0.9, 1.0 * epoch, scale) for epoch, scale in enumerate(by_epoch, start=1))
+
+
+def test_a_scale_that_collapsed_and_came_back_has_collapsed() -> None:
+    failure = training_failure(replace(GOOD, curve=scales(1024.0, 0.25, 4.0), loss_scale=4.0), 0.2)
+    assert failure is not None
+    assert failure.kind is FailureKind.NAN
+    assert failure.message.startswith("loss-scale collapse: the scale fell to 0.25 in epoch 2, and 2 of 100 steps")
+
+
+def test_the_end_of_training_is_told_by_its_epoch() -> None:
+    failure = training_failure(replace(GOOD, curve=scales(1024.0, 0.5), loss_scale=0.5), 0.2)
+    assert failure is not None
+    assert "fell to 0.5 in epoch 2" in failure.message
+
+
+def test_a_low_scale_is_no_collapse() -> None:
+    assert training_failure(replace(GOOD, curve=scales(1024.0, 1.0, 2.0), loss_scale=2.0), 0.2) is None
+    unscaled = replace(GOOD, curve=scales(None, None), loss_scale=None, iterations=100, skipped_steps=0)
+    assert training_failure(unscaled, 0.2) is None

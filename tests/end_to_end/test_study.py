@@ -165,7 +165,7 @@ def test_mlflow_has_a_run_for_the_study_and_one_for_each_trial(study, client):
         assert run.data.params["batch_size"] == str(trial.candidate.batch_size)
         assert run.data.params["policy"] == trial.candidate.policy.name
         if trial.probe and not trial.failure:
-            assert run.data.metrics["examples_per_s"] == pytest.approx(trial.probe.examples_per_s, rel=1e-6)
+            assert run.data.metrics["screen_examples_per_s"] == pytest.approx(trial.probe.examples_per_s, rel=1e-6)
     kept = {file.path for file in client.list_artifacts(parent.info.run_id)}
     assert {"report", "export", "record.jsonl"} <= kept
 

@@ -11,6 +11,9 @@
  *   busy           another process computes on GPU 0
  *   mig            GPU 0 is an A100 cut into two MIG instances of 5 and 10 GB
  *   memory_v1      the library lacks the second version of the memory query
+ *   no_power, no_energy, no_clock, no_temperature, no_reasons   no GPU tells that
+ *   free           nothing sets GPU 0's clock but that it is idle and a person's own setting
+ * The energy counter grows by 2500 mJ with every reading.
  * FAKE_NVML_LOG: file to which "init" and "shutdown" are appended.
  */
 #include <stdint.h>
@@ -28,7 +31,7 @@ typedef struct { unsigned version; unsigned long long total, reserved, free, use
 typedef struct { unsigned pid; unsigned long long used; unsigned gi, ci; } Process;
 
 static const unsigned long long MIB = 1024ULL * 1024ULL;
-static int initialised = 0;
+static int initialised = 0; /* how many times, as NVML counts */
 
 static int in_scenario(const char *word) {
     char buffer[256];
@@ -62,14 +65,14 @@ int nvmlInitWithFlags(unsigned flags) {
     (void)flags;
     note("init");
     if (in_scenario("no_driver")) return DRIVER_NOT_LOADED;
-    initialised = 1;
+    initialised++;
     return OK;
 }
 
 int nvmlShutdown(void) {
     note("shutdown");
     if (!initialised) return UNINITIALIZED;
-    initialised = 0;
+    initialised--;
     return OK;
 }
 
@@ -163,21 +166,23 @@ int nvmlDeviceGetMemoryInfo_v2(uintptr_t handle, MemoryV2 *memory) {
 
 int nvmlDeviceGetPowerUsage(uintptr_t handle, unsigned *milliwatts) {
     GUARD;
-    if (gpu_of(handle) == 1 && in_scenario("unsupported")) return NOT_SUPPORTED;
+    if (in_scenario("no_power") || (gpu_of(handle) == 1 && in_scenario("unsupported"))) return NOT_SUPPORTED;
     *milliwatts = 61500;
     return OK;
 }
 
 int nvmlDeviceGetTotalEnergyConsumption(uintptr_t handle, unsigned long long *millijoules) {
     GUARD;
-    if (gpu_of(handle) == 1 && in_scenario("unsupported")) return NOT_SUPPORTED;
-    *millijoules = 123456789ULL;
+    static unsigned long long readings = 0;
+    if (in_scenario("no_energy") || (gpu_of(handle) == 1 && in_scenario("unsupported"))) return NOT_SUPPORTED;
+    *millijoules = 123456789ULL + 2500ULL * readings++;
     return OK;
 }
 
 int nvmlDeviceGetClockInfo(uintptr_t handle, unsigned type, unsigned *mhz) {
     GUARD;
     if (in_scenario("no_permission")) return NO_PERMISSION;
+    if (in_scenario("no_clock")) return NOT_SUPPORTED;
     *mhz = type == 1 ? 1350 : 7000;
     return OK;
 }
@@ -190,13 +195,15 @@ int nvmlDeviceGetMaxClockInfo(uintptr_t handle, unsigned type, unsigned *mhz) {
 
 int nvmlDeviceGetCurrentClocksEventReasons(uintptr_t handle, unsigned long long *bits) {
     GUARD;
-    *bits = gpu_of(handle) == 0 ? 0x4 | 0x40 : 0;
+    if (in_scenario("no_reasons")) return NOT_SUPPORTED;
+    *bits = gpu_of(handle) != 0 ? 0 : in_scenario("free") ? 0x1 | 0x2 : 0x4 | 0x40;
     return OK;
 }
 
 int nvmlDeviceGetTemperature(uintptr_t handle, unsigned sensor, unsigned *celsius) {
     GUARD;
     (void)sensor;
+    if (in_scenario("no_temperature")) return NOT_SUPPORTED;
     *celsius = 55;
     return OK;
 }

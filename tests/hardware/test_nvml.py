@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,8 +9,9 @@ from typing import Any
 import pytest
 
 from autotune.hardware.nvml import read_nvml
+from tests.hardware import fake_driver
+from tests.hardware.fake_driver import RTX_2060, RTX_2080TI, UUID_1
 
-FAKE = Path(__file__).with_name("fake_nvml.c")
 DETECT = """
 import json
 from autotune.hardware.device import detect
@@ -27,36 +23,10 @@ import pynvml
 pynvml.nvmlDeviceGetName = pynvml.nvmlDeviceGetName.__wrapped__
 pynvml.nvmlDeviceGetUUID = pynvml.nvmlDeviceGetUUID.__wrapped__
 """
-RTX_2080TI, RTX_2060 = "NVIDIA GeForce RTX 2080 Ti", "NVIDIA GeForce RTX 2060"
-UUID_1 = "GPU-10000000-0000-0000-0000-000000000000"
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler (cc or gcc) to build the fake NVML driver library with")
-    folder = tmp_path_factory.mktemp("driver")
-    library = folder / "libnvidia-ml.so.1"
-    command = [compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", str(library), str(FAKE)]
-    subprocess.run(command, check=True)
-    return folder
 
 
 def run(folder: Path, scenario: str, code: str = DETECT, **environ: str) -> dict[str, Any]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("CUDA_", "NVIDIA_", "FAKE_", "LD_"))}
-    environ |= {"LD_LIBRARY_PATH": str(folder), "FAKE_NVML_SCENARIO": scenario}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=kept | environ,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    return dict(json.loads(done.stdout))
+    return dict(fake_driver.run(folder, scenario, code, **environ))
 
 
 def test_two_gpus_are_read_field_by_field(driver: Path) -> None:

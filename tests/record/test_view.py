@@ -6,7 +6,7 @@ import pytest
 
 from autotune.record import events as ev
 from autotune.record.view import StudyView, TrialView
-from autotune.trial import Failure, FailureKind, Stage, TimingVerdict, TrialState
+from autotune.trial import Failure, FailureKind, Interval, Stage, TimingVerdict, TrialState
 from tests.sample_study import (
     BASELINE_METRIC,
     CANDIDATES,
@@ -130,6 +130,37 @@ def test_confirmations_belong_to_their_trials(view: StudyView) -> None:
     for confirmation in view.confirmations:
         assert view.trials[confirmation.trial].confirmation is confirmation
         assert confirmation.succeeded is (confirmation.trial == WINNER)
+
+
+def test_what_was_timed_to_confirm_is_kept_by_process(view: StudyView) -> None:
+    winner = view.trials[WINNER]
+    assert [probed.probe.worker for probed in winner.confirming] == [2, 3, 4]
+    assert view.trials[3].confirming == []
+
+
+def test_what_disturbed_the_screening_is_kept_with_its_trial(view: StudyView) -> None:
+    assert [found.pair for found in view.trials[5].suspicious] == [2, 6, 7]
+    assert view.trials[WINNER].suspicious == ()
+
+
+def test_the_gain_is_the_objectives_or_the_speedup(view: StudyView) -> None:
+    assert view.trials[WINNER].gain == view.trials[WINNER].speedup
+    energy = StudyView.of(sample_events(objective="energy")).trials[WINNER]
+    assert energy.gain == energy.objective_gain != energy.speedup
+
+
+def test_a_gain_that_is_read_from_trainings_comes_with_the_judgement(view: StudyView) -> None:
+    gain = Interval(2.4, 2.2, 2.6, 0.95, 2, "t")
+    view.apply(ev.TrialJudged(5, TrialState.PASSED, "passed", gain=gain))
+    assert view.trials[5].gain == gain
+    view.apply(ev.TrialJudged(5, TrialState.PASSED, "again"))
+    assert view.trials[5].gain == gain
+
+
+def test_comparisons_of_finalists_are_kept_in_order(view: StudyView) -> None:
+    assert [(found.trial, found.other, found.preferred) for found in view.comparisons] == [(4, 5, 4)]
+    view.apply(replace(view.comparisons[0], trial=7))
+    assert [found.trial for found in view.comparisons] == [4, 7]
 
 
 def test_an_interrupted_study_keeps_what_it_has() -> None:

@@ -20,12 +20,16 @@ def test_a_winner_is_quoted_with_its_confirmed_figures_only():
     assert "5.94x [5.80, 6.09] (95 %" in text["speed"]
     assert "3 fresh processes: 5.88, 5.97, 5.98" in text["speed"]
     assert "-0.18 pp [-0.52, +0.16]" in text["accuracy"]
-    assert "PASS at a margin of 1.00 pp; 3 new paired seeds" in text["accuracy"]
+    assert (
+        "over 3 new paired seeds (95.5 %; the worst seed -0.30 pp), PASS at a margin of 1.00 pp: 44.07 % against"
+        in text["accuracy"]
+    )
     assert text["recipe"].startswith("at 8,000 examples x 3 epochs")
     assert "learning rate 0.08 (was 0.01, linear with the batch)" in text["settings"]
     assert result.exit_meaning.startswith("0")
     everything = " ".join([result.headline, *text.values()])
-    assert "6.11" not in everything, "a screening figure is quoted"
+    for screened in ("6.11", "5.98,", "93,091"):
+        assert screened not in everything, "a screening figure is quoted"
     assert result.warnings == ()
 
 
@@ -65,7 +69,7 @@ def test_no_winner_says_why_the_closest_ones_failed():
     assert result.headline == "Keep the float32 baseline: no faster setting was confirmed"
     assert "accuracy FAIL -1.86 pp [-2.20, -1.52]" in text["trial 4"]
     assert "accuracy INCONCLUSIVE" in text["trial 5"]
-    assert "about 7 seeds would decide it" in text["trial 5"]
+    assert "about 7 seeds in all would decide it" in text["trial 5"]
     assert "rejected" in text["trial 3"]
     assert result.exit_meaning.startswith("3")
     assert result.command is not None, "the baseline was exported"

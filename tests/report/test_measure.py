@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
+from autotune.record.view import StudyView
 from autotune.report.measure import Measure
 from autotune.trial import Interval
+from tests.sample_study import sample_events
 
 ACCURACY = Measure("accuracy", True, 0.01)
 RMSE = Measure("rmse", False, 0.25)
@@ -19,6 +23,21 @@ def test_another_metric_is_plain():
     assert RMSE.value(3.14159) == "3.142"
     assert RMSE.delta(-0.1234) == "-0.123"
     assert RMSE.size(0.25) == "0.25"
+
+
+def test_a_relative_margin_is_told_as_a_share_and_absolute():
+    relative = Measure("accuracy", True, 0.0088, 0.02)
+    assert relative.allowance() == "2 % of float32's own (0.88 pp)"
+    assert relative.allowance(0.0091) == "2 % of float32's own (0.91 pp)"
+    assert Measure("accuracy", True, None, 0.02).allowance() == "2 % of float32's own"
+    assert ACCURACY.allowance() == "1.00 pp"
+
+
+def test_a_relative_margin_has_no_size_before_the_baseline_was_trained():
+    events = sample_events(relative=True)
+    assert Measure.of(StudyView.of(events[:2])).margin is None
+    whole = Measure.of(StudyView.of(events))
+    assert whole.margin == pytest.approx(0.02 * (0.4420 + 0.4386 + 0.4454) / 3)
 
 
 def test_unknown_is_never_a_zero():

@@ -17,10 +17,21 @@ def test_clock(seconds: float, text: str):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "-"), (0.1234, "0.123"), (2.1, "2.10"), (21.44, "21.4"), (214.4, "214")]
+    ("value", "text"),
+    [(None, "-"), (0.003437, "0.00344"), (0.1234, "0.123"), (2.1, "2.10"), (21.44, "21.4"), (214.4, "214")],
 )
-def test_milliseconds_have_three_digits(value: float | None, text: str):
-    assert phrases.milliseconds(value) == text
+def test_a_quantity_has_three_digits(value: float | None, text: str):
+    assert phrases.three_digits(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0 %"), (0.00058, "0.06 %"), (0.31, "31 %"), (1.0, "100 %")])
+def test_a_small_share_is_not_rounded_to_nothing(value: float, text: str):
+    assert phrases.share(value) == text
+
+
+def test_a_range_whose_ends_look_alike_is_one_value():
+    assert phrases.between([1740.0, 1695.0, 1710.0], "MHz") == "1,695 to 1,740 MHz"
+    assert phrases.between([61.2, 61.4], "C") == "61 C"
 
 
 def test_differences_name_the_old_value_and_leave_out_what_is_alike():

@@ -36,9 +36,15 @@ def test_a_prediction_has_a_column_that_says_so():
 )
 def test_every_row_of_the_table_has_as_many_cells_as_its_header(variant: dict[str, bool]):
     lines = summary_markdown(StudyView.of(sample_events(**variant))).splitlines()
-    table = [line.replace("\\|", "") for line in lines if line.startswith("|")]
-    assert len(table) == 2 + 9
-    assert len({line.count("|") for line in table}) == 1
+    tables: dict[str, list[str]] = {}
+    for line in lines:
+        if line.startswith("## "):
+            title = line
+        elif line.startswith("|"):
+            tables.setdefault(title, []).append(line.replace("\\|", ""))
+    assert len(tables["## Trials"]) == 2 + 9
+    assert len(tables) == 3
+    assert all(len({line.count("|") for line in table}) == 1 for table in tables.values())
 
 
 def test_text_of_others_breaks_neither_the_table_nor_the_page():
@@ -51,6 +57,43 @@ def test_text_of_others_breaks_neither_the_table_nor_the_page():
     assert "\n# not a heading" not in text
     row = next(line for line in text.splitlines() if line.startswith("| 6 |"))
     assert "died \\| here" in row
+
+
+def test_how_it_was_measured_stands_below_the_trials_and_the_tables_below_that():
+    text = summary_markdown(StudyView.of(sample_events()))
+    titles = [line for line in text.splitlines() if line.startswith("## ")]
+    assert titles[:4] == ["## Trials", "## How it was measured", "## Timing, compilation apart", "## Trainings"]
+
+
+def test_compilation_stands_apart_from_the_step():
+    lines = summary_markdown(StudyView.of(sample_events())).split("## T")[2].splitlines()
+    header, _, *rows = (line.strip("| ").split(" | ") for line in lines if line.startswith("|"))
+    timed = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    assert timed["1"]["first step s"] == "0.900"
+    assert timed["1"]["compile s"] == "0.898"
+    assert (timed["5"]["pairs"], timed["5"]["disturbed"]) == ("36", "0"), "confirmed"
+    assert (timed["0"]["pairs"], timed["0"]["input pipeline"]) == ("12 blocks", "7 %")
+    assert "6" not in timed, "it failed before it was timed"
+
+
+def test_the_health_of_trainings_is_a_table():
+    lines = summary_markdown(StudyView.of(sample_events())).split("## Trainings")[1].splitlines()
+    row = next(line for line in lines if line.startswith("| 3 |"))
+    assert "not reached on 2 of 2 seeds | 16384 | 8192 | 4 (4 %) | 0 | 99.9 % |" in row
+
+
+def test_a_place_of_little_room_gets_no_tables_of_timing():
+    brief = summary_markdown(StudyView.of(sample_events()), brief=True)
+    assert "## How it was measured" in brief
+    assert "## Timing" not in brief
+
+
+def test_another_objective_leads_with_its_gain():
+    text = summary_markdown(StudyView.of(sample_events(objective="energy")))
+    assert text.startswith("# Use trial 4: 4.04 times as many examples per joule as float32")
+    winner = next(line for line in text.splitlines() if line.startswith("| 4 | winner"))
+    assert "| 4.04x [3.94, 4.14] | 5.94x [5.80, 6.09] | confirm |" in winner
+    assert "energy BETTER, speed FASTER, accuracy PASS" in winner
 
 
 def test_a_study_that_hardly_began_has_a_summary_too():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 
@@ -54,4 +55,46 @@ def test_a_study_without_trials_has_the_same_header():
 def test_times_rates_and_sizes_have_a_unit_in_the_header():
     header = trials_csv(StudyView()).strip().split(",")
     assert {"batch_size_examples", "build_s", "compile_s", "peak_memory_mb", "screen_examples_per_s"} <= set(header)
-    assert not [name for name in header if "time" in name and not name.endswith("_ms")]
+    times = [name for name in header if "time" in name and not re.search("_(verdict|ratio|seeds)", name)]
+    assert not [name for name in times if not name.endswith(("_ms", "_s"))]
+    assert len(set(header)) == len(header)
+
+
+def test_disturbed_pairs_are_counted_by_stage_and_so_is_what_the_clock_takes():
+    table = read(StudyView.of(sample_events()))
+    assert (table[5]["screen_pairs"], table[5]["screen_suspicious_pairs"]) == ("12", "3")
+    assert (table[4]["confirm_pairs"], table[4]["confirm_suspicious_pairs"]) == ("36", "2")
+    assert table[2]["confirm_suspicious_pairs"] == "", "it was not confirmed"
+    assert table[2]["screen_suspicious_pairs"] == "0"
+    assert (table[3]["screen_rounds_apart"], table[2]["screen_rounds_apart"]) == ("3", "0")
+    assert float(table[4]["confirm_sync_share"]) == pytest.approx(0.06 / (2.10 * 0.98 * 48))
+    assert float(table[0]["pipeline_share"]) == pytest.approx(0.075, abs=0.01)
+
+
+def test_learning_has_its_time_and_a_seed_that_did_not_get_there_leaves_no_mean():
+    table = read(StudyView.of(sample_events()))
+    assert float(table[4]["confirm_epoch_s"]) == 0.543
+    assert float(table[4]["time_to_accuracy_ratio"]) == pytest.approx(2.36, abs=0.01)
+    assert (table[3]["time_to_accuracy_s"], table[3]["time_to_accuracy_seeds_not_reached"]) == ("", "2")
+    assert table[2]["time_to_accuracy_seeds"] == "", "it was not trained"
+
+
+def test_health_of_sixteen_bit_training_has_columns():
+    rejected, winner = (read(StudyView.of(sample_events()))[trial] for trial in (3, 4))
+    assert (rejected["loss_scale"], rejected["loss_scale_lowest"]) == ("16384", "8192")
+    assert float(rejected["skipped_steps_share"]) == pytest.approx(4 / 90)
+    assert rejected["non_finite_trainings"] == "0"
+    assert (winner["loss_scale"], winner["skipped_steps_share"]) == ("", "0")
+    assert 0.99 < float(winner["flops_share_16bit"]) < 1
+    assert winner["flops_share_16bit_from"] == "traced"
+
+
+def test_a_gain_has_columns_of_its_own_and_equals_the_speedup_of_throughput():
+    row = read(StudyView.of(sample_events()))[4]
+    assert (row["objective"], row["confirm_gain_ratio"]) == ("throughput", row["confirm_speedup_ratio"])
+    row = read(StudyView.of(sample_events(objective="energy")))[4]
+    assert (row["objective"], row["confirm_gain_verdict"]) == ("energy", "FASTER")
+    assert float(row["confirm_gain_ratio"]) == pytest.approx(5.94 * 0.68)
+    assert float(row["screen_gain_ratio"]) == pytest.approx(6.11 * 0.68)
+    row = read(StudyView.of(sample_events(objective="time_to_accuracy")))[2]
+    assert row["screen_gain_ratio"] == "", "a speedup is no gain there"

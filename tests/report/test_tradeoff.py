@@ -29,7 +29,7 @@ def test_a_point_lies_at_its_paired_difference_whatever_its_seeds():
     winner = next(p for p in plot().trained if p.kind is Kind.WINNER)
     assert winner.metric == pytest.approx(BASELINE - 0.0018)
     assert (winner.metric_low, winner.metric_high) == pytest.approx((BASELINE - 0.0052, BASELINE + 0.0016))
-    assert (winner.speedup, winner.speedup_low, winner.speedup_high) == (5.94, 5.80, 6.09)
+    assert (winner.gain, winner.gain_low, winner.gain_high) == (5.94, 5.80, 6.09)
     assert winner.confirmed
 
 
@@ -96,6 +96,33 @@ def test_a_caption_says_where_how_and_what_to_doubt():
     caption = " ".join(plot(on_target=False, stand_in=True).caption)
     for words in ("RTX 3090", "8,000 examples x 3 epochs", "screening", "confirmed", "WARNING"):
         assert words in caption
+
+
+def test_whoever_points_at_a_trial_sees_the_stage_of_each_speed_and_what_disturbed():
+    content = plot()
+    details = {p.trial: "\n".join(p.details) for p in (*content.trained, *content.untrained)}
+    assert "screen: speedup 3.91x [3.84, 3.98] (95 %, 12 pairs)" in details[2]
+    assert "confirm: speedup 5.94x [5.80, 6.09] (95 %, 36 pairs)" in details[4]
+    assert "confirm: 2 of 36 pairs disturbed, all of them counted" in details[4]
+    assert "first step 3.10 s, of which compiling 3.08 s" in details[4]
+    assert "an epoch takes 0.543 s instead of 1.31 s" in details[4]
+    assert "disturbed" not in details[2]
+
+
+def test_another_objective_takes_the_axis_and_what_it_never_measured_is_named_beside_the_plot():
+    content = tradeoff(StudyView.of(sample_events(objective="time_to_accuracy")))
+    assert content is not None
+    assert content.title.endswith("time to accuracy against accuracy")
+    assert content.axis_text.startswith("training time to float32's accuracy")
+    assert [p.trial for p in (*content.trained, *content.untrained)] == [0, 4, 5]
+    assert len(content.unplotted) == 6
+
+
+def test_a_relative_margin_is_a_share_of_the_baselines_own_mean():
+    content = tradeoff(StudyView.of(sample_events(relative=True)))
+    assert content is not None
+    assert content.limit == pytest.approx(BASELINE * 0.98)
+    assert content.limit_text == "constraint: baseline less 2 % of float32's own (0.88 pp)"
 
 
 def test_no_plot_before_the_baseline_was_trained():

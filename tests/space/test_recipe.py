@@ -4,7 +4,7 @@ import pytest
 
 from autotune.config.train import OPTIMIZERS, LearningRateScaling, Schedule, TrainConfig
 from autotune.errors import ConfigError
-from autotune.space.recipe import Fidelity, recipe_for, scaled_learning_rate, scaling_rule
+from autotune.space.recipe import Fidelity, evaluated_epochs, recipe_for, scaled_learning_rate, scaling_rule
 from autotune.trial import Candidate, Policy, Recipe, Xla
 
 SHORT = Fidelity(8000, 3)
@@ -120,6 +120,36 @@ def test_a_raised_rate_is_warmed_up_under_cosine_alone(schedule: Schedule, bound
 def test_a_warm_up_that_the_schedule_does_not_have_is_refused(schedule: Schedule, boundaries: list[int]) -> None:
     with pytest.raises(ConfigError, match=f"warmup_steps needs train.schedule=cosine, but got '{schedule.value}'"):
         TrainConfig(schedule=schedule, step_boundaries=boundaries, warmup_steps=100)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "evaluations", "expected"),
+    [
+        (6, 2, {3, 6}),
+        (5, 2, {3, 5}),
+        (1, 2, {1}),
+        (5, 5, {1, 2, 3, 4, 5}),
+        (4, 9, {1, 2, 3, 4}),
+        (10, 4, {3, 5, 8, 10}),
+        (7, 1, {7}),
+    ],
+)
+def test_evaluations_are_spread_evenly_and_the_last_is_at_the_end(
+    epochs: int, evaluations: int, expected: set[int]
+) -> None:
+    assert evaluated_epochs(epochs, evaluations) == expected
+    assert max(evaluated_epochs(epochs, evaluations)) == epochs
+
+
+def test_a_recipe_says_how_often_it_is_evaluated() -> None:
+    candidate = Candidate(Policy("float32"), 32, Xla.AUTO, ())
+    assert recipe(TrainConfig(), 32).evaluations == 2
+    assert recipe(TrainConfig(), 32, Fidelity(8000, 1)).evaluations == 1, "no more than epochs"
+    every = recipe_for(TrainConfig(), candidate, Fidelity(8000, 9), evaluations=9)
+    assert every.evaluations == 9
+    assert evaluated_epochs(every.epochs, every.evaluations) == set(range(1, 10))
+    with pytest.raises(ValueError, match="needs an evaluation at its end, but got 0"):
+        recipe_for(TrainConfig(), candidate, SHORT, evaluations=0)
 
 
 def test_a_verdict_names_the_fidelity_that_it_speaks_of() -> None:

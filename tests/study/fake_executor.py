@@ -10,7 +10,7 @@ Time is the executor's own: every request moves the clock on, nothing sleeps.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,17 @@ def usual_speed(candidate: Candidate) -> float:
     return gain * (1.05 if candidate.steps_per_execution > 1 else 1.0)
 
 
+Factors = tuple[Sequence[float], Sequence[float]]
+"""What a probe measures over what is true, one entry a block: of the candidate, and of the neighbouring reference."""
+
+
+def usual_factors(request: Request, worker: int) -> Factors:
+    """Half a per cent up or down, the same whenever the same is asked of the same worker."""
+    noise = random.Random(f"{request.candidate} {request.stage} {worker}")
+    own, other = ([noise.uniform(0.995, 1.005) for _ in range(_BLOCKS)] for _ in range(2))
+    return own, other
+
+
 @dataclass
 class World:
     """The truth.
@@ -90,6 +101,7 @@ class World:
         loss: by how much its metric is worse than the baseline's, in the metric's unit.
         noise: further difference of one training, by candidate and seed; by default a paired spread of 0.001.
         step_ms: the baseline's step time [ms].
+        factors: what the blocks of a probe are wrong by, for a request and the number of the worker.
         extra_s: how much longer than it should a request takes [s].
         fault: what a request ends in instead of a result.
         altered: what becomes of a result.
@@ -100,6 +112,7 @@ class World:
     noise: Callable[[Candidate, int], float] = lambda c, seed: random.Random(f"{c} {seed}").gauss(0, 0.001)
     step_ms: float = 2.0
     metric: float = 0.8
+    factors: Callable[[Request, int], Factors] = usual_factors
     extra_s: Callable[[Request], float] = lambda _: 0.0
     fault: Callable[[Request], BaseException | None] = lambda _: None
     altered: Callable[[Request, Any], Any] = lambda _, result: result
@@ -120,17 +133,14 @@ class FakeExecutor:
         self, candidate: Candidate, recipe: Recipe, reference: tuple[Candidate, Recipe] | None, stage: Stage
     ) -> Probe:
         request = self._asked(Request("probe", candidate, stage), self._probe_s)
-        noise = random.Random(f"{candidate} {stage} {self.worker}")
         step_ms = self._step_ms(candidate)
-
-        def blocks(mean_ms: float) -> tuple[float, ...]:
-            return tuple(mean_ms * noise.uniform(0.995, 1.005) for _ in range(_BLOCKS))
-
+        reference_ms = self._step_ms(reference[0]) if reference else 0.0
+        own, other = self._world.factors(request, self.worker)
         probe = Probe(
             candidate=candidate,
             effect=effect_of(candidate),
-            block_step_ms=blocks(step_ms),
-            baseline_step_ms=blocks(self._step_ms(reference[0])) if reference else (),
+            block_step_ms=tuple(step_ms * factor for factor in own),
+            baseline_step_ms=tuple(reference_ms * factor for factor in other) if reference else (),
             steps_per_block=10,
             warmup_step_ms=(step_ms * 2,),
             build_s=0.1,

@@ -82,7 +82,7 @@ def test_verification_stops_when_only_the_confirmation_is_left_to_pay(tmp_path):
 
 
 def test_a_further_look_that_the_budget_does_not_allow_leaves_it_open(tmp_path):
-    deltas = {1000: 0.004, 1001: -0.004, 1002: 0.0}
+    deltas = {1000: 0.009, 1001: -0.009, 1002: 0.0}
     world = slow_world(
         noise=lambda c, seed: deltas.get(seed, 0.0) if c.xla is not Xla.AUTO else 0.0,
         extra_s=lambda r: 130.0 if r.seed == 1002 and not r.of_baseline else 0.0,

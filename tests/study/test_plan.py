@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from autotune.config.schema import Config
-from autotune.decide.accuracy import resolvable_margin
+from autotune.decide.accuracy import looks, resolvable_margin
 from autotune.study.plan import Plan, make_plan, resolvable_margins, training_s
 from autotune.trial import Candidate, Probe, Xla
 from tests.study.fake_executor import DATA, F32, WIDTHS, effect_of
@@ -144,5 +144,6 @@ def test_the_resolvable_margin_is_that_of_the_shared_level():
     config = config_for()
     config.search.finalists = 2
     margins = resolvable_margins(config, {"small": 0.002, "large": 0.01})
-    assert margins["small"] == resolvable_margin(0.002, 3, level=0.0225 / 2)
+    first = looks(None, 0.01, verdicts=2)[0]
+    assert margins["small"] == resolvable_margin(0.002, first.seeds, level=first.level, pilot=2)
     assert margins["large"] == pytest.approx(5 * margins["small"])

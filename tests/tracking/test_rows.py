@@ -33,10 +33,11 @@ def test_a_winners_trial_has_what_was_screened_and_what_was_confirmed() -> None:
     assert built.params["policy"] == "mixed_bfloat16"
     assert built.params["widths"] == "3008-1008"
     assert built.params["learning_rate"] == "0.08"
-    assert built.metrics["speedup"] == 6.11
-    assert built.metrics["confirmed_speedup"] == 5.94
+    assert built.metrics["screen_speedup"] == 6.11
+    assert built.metrics["confirmed_speedup"] == built.metrics["speedup"] == 5.94
     assert built.metrics["confirmed_accuracy_delta"] == -0.0018
-    assert built.metrics["examples_per_s"] == round(256 / 2.75 * 1e3, 4)
+    assert built.metrics["screen_examples_per_s"] == round(256 / 2.75 * 1e3, 4)
+    assert built.metrics["examples_per_s"] == round(256 / 2.82 * 1e3, 4)
     assert built.tags["state"] == "confirmed"
     assert (built.tags["verdict"], built.tags["timing_verdict"], built.tags["feasible"]) == ("PASS", "FASTER", "true")
     assert (built.tags["effective_dtype"], built.tags["xla_in_force"]) == ("bfloat16", "true")
@@ -49,7 +50,8 @@ def test_a_rejected_trial_says_so_and_keeps_its_figures() -> None:
     assert built.tags["mlflow.note.content"].startswith("**rejected**: mean difference")
     assert built.metrics["accuracy_delta"] == -0.024
     assert built.metrics["skipped_steps"] == 4
-    assert built.metrics["loss_scale"] == 8192
+    assert (built.metrics["loss_scale"], built.metrics["loss_scale_lowest"]) == (16384, 8192)
+    assert "speedup" not in built.metrics, "nobody confirmed one"
 
 
 def test_a_failed_trial_has_its_kind_and_no_figures() -> None:
@@ -120,6 +122,8 @@ def test_the_study_quotes_confirmed_figures_under_the_trials_names(config: Confi
     built = study_row(StudyView.of(sample_events()), config)
     assert built.metrics["speedup"] == built.metrics["confirmed_speedup"] == 5.94
     assert built.metrics["step_time_ms"] == 2.82
+    assert not [name for name in built.metrics if name.startswith("screen")]
+    assert built.metrics["baseline_val_accuracy"] == built.metrics["confirmed_baseline_val_accuracy"]
     assert built.metrics["test_accuracy"] == 0.4391
     assert (built.metrics["trials"], built.metrics["trials_failed"], built.metrics["trials_rejected"]) == (8, 1, 1)
     assert built.params["policy"] == str(CANDIDATES[4].policy)

@@ -113,6 +113,14 @@ def test_a_whole_study_is_read_back(logged: Any, store: Store, tmp_path: Path) -
     assert trials["6"].data.tags["failure"] == "compile"
     curve = client.get_metric_history(trials["4"].info.run_id, "by_epoch/val_accuracy_seed_100")
     assert [point.step for point in curve] == [1, 2, 3]
+    scale = client.get_metric_history(trials["3"].info.run_id, "by_epoch/loss_scale_seed_0")
+    assert [(point.step, point.value) for point in scale] == [(1, 8192), (2, 8192), (3, 16384)]
+    skipped = client.get_metric_history(trials["3"].info.run_id, "by_epoch/skipped_steps_seed_0")
+    assert [point.value for point in skipped] == [2, 0, 0]
+    assert "by_epoch/loss_scale_seed_100" not in trials["4"].data.metrics, "bfloat16 needs no loss scaling"
+    for run in (parent, trials["4"], trials["5"]):
+        assert run.data.tags["compared"].startswith("trial 4 against trial 5 in one process: 1.18x")
+    assert "compared" not in trials["2"].data.tags
     by_seed = client.get_metric_history(trials["4"].info.run_id, "by_seed/accuracy_delta")
     assert sorted(point.step for point in by_seed) == [0, 1, 100, 101, 102]
     assert all(run.info.end_time >= run.info.start_time for run in trials.values())

@@ -116,7 +116,11 @@ def test_a_probe_pairs_its_blocks_with_the_baselines_and_says_what_was_in_force(
     assert timing.min_pairs <= len(probe.block_step_ms) == len(probe.baseline_step_ms) <= timing.max_pairs
     assert min(probe.block_step_ms + probe.baseline_step_ms) > 0
     assert probe.steps_per_block * probe.warmup_step_ms[-1] >= 0.5 * timing.block_s * 1e3
-    assert 2 <= len(probe.warmup_step_ms) <= 5
+    assert len(probe.warmup_step_ms) >= 3
+    assert len(probe.conditions) == len(probe.baseline_conditions) == len(probe.block_step_ms)
+    assert probe.sync_ms is not None
+    assert probe.steps_per_block * probe.warmup_step_ms[-1] >= 50 * probe.sync_ms
+    assert (probe.pipeline, probe.apart_pairs) == (None, ())
     assert probe.first_step_s > probe.step_time_ms / 1e3
     assert probe.compile_s > 0
     assert probe.loss_finite
@@ -135,6 +139,7 @@ def test_a_probe_of_the_baseline_has_no_pairs(shared: Started) -> None:
     probe = shared.probe(BASELINE, reference=None)
     assert len(probe.block_step_ms) == shared.config.search.timing.min_pairs
     assert probe.baseline_step_ms == ()
+    assert probe.pipeline is not None
 
 
 def test_xla_and_several_steps_an_execution_are_in_force_when_asked_for(shared: Started) -> None:
@@ -281,6 +286,54 @@ def test_a_failed_trial_is_told_and_the_next_worker_sees_the_same_data_or_none(o
     people.write_arrays(folder / "changing.npz", seed=1)
     with pytest.raises(TrialFault, match="changed while the study ran"):
         made.executor.load_data()
+
+
+LONELY = '''
+"""A model that needs so much memory that no other fits beside it, and one that fits nowhere."""
+
+import weakref
+
+import nets
+
+alive = weakref.WeakSet()
+
+
+def mlp(*, widths, input_shape, num_classes):
+    if alive:
+        raise MemoryError("beside another")
+    model = nets.mlp(widths=widths, input_shape=input_shape, num_classes=num_classes)
+    alive.add(model)
+    return model
+
+
+def too_large(*, widths, input_shape, num_classes):
+    raise MemoryError("by itself")
+'''
+
+
+def test_models_that_do_not_fit_together_are_timed_apart(own: Any, folder: Path) -> None:
+    (folder / "lonely.py").write_text(LONELY, encoding="utf-8")
+    made = own(build="lonely.mlp")
+    timing = made.config.search.timing
+    timing.rounds = 2
+    candidate = people.candidate("mixed_bfloat16")
+    probe = made.probe(candidate)
+    assert probe.apart_pairs == (timing.min_pairs,) * 2
+    assert len(probe.block_step_ms) == len(probe.baseline_step_ms) == 2 * timing.min_pairs
+    assert probe.candidate == candidate
+    assert {layer.compute_dtype for layer in probe.effect.layers} == {"bfloat16", "float32"}
+    # One worker that was too small for both, then candidate, baseline, baseline, candidate; never two at once.
+    assert (probe.worker, len(made.workers)) == (5, 5)
+    assert [facts.pid for _, facts, _ in made.workers if psutil.pid_exists(facts.pid)] == [made.pid]
+
+
+def test_a_candidate_that_does_not_fit_alone_has_run_out_of_memory(own: Any, folder: Path) -> None:
+    (folder / "lonely.py").write_text(LONELY, encoding="utf-8")
+    made = own(build="lonely.too_large")
+    with pytest.raises(TrialFault, match="by itself") as caught:
+        made.probe(people.candidate())
+    assert caught.value.kind is FailureKind.OOM
+    assert len(made.workers) == 2
 
 
 def test_a_mistake_that_only_the_worker_sees_is_raised_before_anything_is_measured(own: Any) -> None:

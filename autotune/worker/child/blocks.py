@@ -1,20 +1,35 @@
-"""Timed blocks of real training steps, taken inside `fit` with a callback: the path that training itself uses.
+"""Timed blocks of real training steps, taken inside `fit` with callbacks: the path that training itself uses.
 
 A bare loop over the train function differs from `fit` by a factor of 0.96 to 1.23, so it is not what is timed.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from autotune.trial import Candidate
+from autotune.trial import BlockConditions, Candidate
+from autotune.worker.child.conditions import Watch
 
 # Executions before the clock starts: the iterator is made and its prefetch buffer filled.
 _LEAD_IN = 1
+
+_SYNC_READINGS = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The mean step time of one block [ms], and what the machine did meanwhile."""
+
+    step_ms: float
+    conditions: BlockConditions
 
 
 class Stepper:
@@ -24,64 +39,95 @@ class Stepper:
         model: compiled.
         batches: one pass over the data; it is repeated.
         candidate: what the model was compiled for.
+        callbacks: what training would call in each step, beside our own clock.
+        watch: reads the machine's conditions before and after a block.
     """
 
-    def __init__(self, model: keras.Model, batches: tf.data.Dataset, candidate: Candidate) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        batches: tf.data.Dataset,
+        candidate: Candidate,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        watch: Watch | None = None,
+    ) -> None:
         self.model = model
-        self._batches = batches.repeat()
-        self._per_execution = candidate.steps_per_execution
+        self.candidate = candidate
+        self.batches = batches
+        self.callbacks = list(callbacks)
+        self._repeated = batches.repeat()
+        self._watch = watch or Watch()
         self.loss: float | None = None
 
     def first_step_s(self) -> float:
         """Duration of the first train call: tracing, XLA compilation and one execution [s]."""
-        clock = _Clock(lead_in=0)
-        self._fit(self._per_execution, clock)
-        return clock.elapsed_s
+        return self._run(executions=1, lead_in=0).elapsed_s
 
     def step_ms(self, steps: int) -> float:
         """Mean step time over a block of `steps` steps, a multiple of steps_per_execution [ms]."""
-        clock = _Clock(lead_in=_LEAD_IN)
-        self._fit(steps + _LEAD_IN * self._per_execution, clock)
+        return self.block(steps).step_ms
+
+    def block(self, steps: int) -> Block:
+        """The same, with the conditions during the block, which are read outside the time that is taken."""
+        clock = self._run(executions=steps // self.candidate.steps_per_execution, lead_in=_LEAD_IN)
         self.loss = clock.loss
-        return clock.elapsed_s / steps * 1e3
+        return Block(clock.elapsed_s / steps * 1e3, clock.conditions)
 
     def steps_for(self, block_s: float, step_ms: float) -> int:
         """Steps in a block of at least `block_s`, a multiple of steps_per_execution."""
-        executions = max(1, round(block_s * 1e3 / (step_ms * self._per_execution) + 0.5))
-        return executions * self._per_execution
+        per_execution = self.candidate.steps_per_execution
+        return max(1, math.ceil(block_s * 1e3 / (step_ms * per_execution))) * per_execution
 
-    def _fit(self, steps: int, clock: _Clock) -> None:
-        self.model.fit(self._batches, epochs=1, steps_per_epoch=steps, callbacks=[clock], verbose=0, shuffle=False)
+    def sync_ms(self) -> float:
+        """What the end of a block costs by itself: one wait for an idle device and one reading of the clock [ms]."""
+        readings = []
+        for _ in range(_SYNC_READINGS):
+            began = time.perf_counter()
+            self._wait()
+            readings.append(time.perf_counter() - began)
+        return statistics.median(readings) * 1e3
 
-
-class _Clock(keras.callbacks.Callback):  # type: ignore[misc]
-    """Times from the end of the lead-in to the end of the last execution, waiting for the device at both ends."""
-
-    def __init__(self, lead_in: int) -> None:
-        super().__init__()
-        self._left = lead_in
-        self._start_s = 0.0
-        self.elapsed_s = 0.0
-        self.loss: float | None = None
-        self._logs: dict[str, Any] = {}
-
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        if self._left == 0 and self._start_s == 0.0:
-            self._start_s = time.perf_counter()
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self._logs = logs or {}
-        if self._left > 0:
-            self._left -= 1
-            if self._left == 0:
-                self._wait()
-                self._start_s = time.perf_counter()
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self._wait()
-        self.elapsed_s = time.perf_counter() - self._start_s
+    def _run(self, executions: int, lead_in: int) -> _Clock:
+        clock = _Clock(self, self._watch, executions, lead_in)
+        steps = (executions + lead_in) * self.candidate.steps_per_execution
+        # The first callback begins each step and the last one ends it, so those between are part of it.
+        around = [
+            keras.callbacks.LambdaCallback(on_train_batch_begin=clock.step_begins),
+            *self.callbacks,
+            keras.callbacks.LambdaCallback(on_train_batch_end=clock.step_ends),
+        ]
+        self.model.fit(self._repeated, epochs=1, steps_per_epoch=steps, callbacks=around, verbose=0, shuffle=False)
+        return clock
 
     def _wait(self) -> None:
         """Block until the device has done its work: reading the step count waits for the last update."""
-        self.loss = float(self._logs["loss"]) if "loss" in self._logs else None
         self.model.optimizer.iterations.numpy()
+
+
+class _Clock:
+    """Times from the end of the lead-in to the end of the last execution, waiting for the device at both ends."""
+
+    def __init__(self, stepper: Stepper, watch: Watch, executions: int, lead_in: int) -> None:
+        self._wait = stepper._wait
+        self._watch = watch
+        self._first = lead_in + 1
+        self._last = lead_in + executions
+        self._begun = 0
+        self._start_s = math.nan
+        self.elapsed_s = math.nan
+        self.loss: float | None = None
+        self.conditions = BlockConditions()
+
+    def step_begins(self, batch: int, logs: Any = None) -> None:
+        self._begun += 1
+        if self._begun == self._first:
+            self._wait()
+            self._watch.begin()
+            self._start_s = time.perf_counter()
+
+    def step_ends(self, batch: int, logs: Any = None) -> None:
+        if self._begun == self._last:
+            self._wait()
+            self.elapsed_s = time.perf_counter() - self._start_s
+            self.conditions = self._watch.end()
+            self.loss = float(logs["loss"]) if logs and "loss" in logs else None

@@ -18,6 +18,7 @@ from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrialFault
 from autotune.targets import resolve
 from autotune.trial import Candidate, FailureKind, Recipe, Xla
+from autotune.worker.child import step
 from autotune.worker.child.faults import kind_of
 from autotune.worker.child.schedule import learning_rate
 
@@ -103,6 +104,7 @@ class ModelBuilder:
             steps_per_execution=candidate.steps_per_execution,
             auto_scale_loss=False,
         )
+        step.listen(model)
 
     def _optimizer(self, candidate: Candidate, recipe: Recipe) -> keras.Optimizer:
         train = self._config.train

@@ -8,13 +8,14 @@ from typing import Any
 import keras
 
 from autotune.trial import Effect, LayerEffect
-from autotune.worker.child import framework
+from autotune.worker.child import framework, step
 
 
 def inspect(model: keras.Model) -> Effect:
-    """The effect of a compiled, built model."""
+    """The effect of a compiled, built model; what its training step really does shows once it was trained."""
     optimizer = model.optimizer
     scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    traced = step.traced(model)
     return Effect(
         xla=bool(model.jit_compile),  # `compile` has resolved auto, and downgraded True where a layer forbids it
         layers=tuple(_layer(layer) for layer in model._flatten_layers(include_self=False) if _is_leaf(layer)),
@@ -24,6 +25,9 @@ def inspect(model: keras.Model) -> Effect:
         tf32=framework.tf32(),
         deterministic=framework.deterministic(),
         placed_on=_placed_on(model),
+        products=traced.products if traced else (),
+        own_train_step=traced.own if traced else False,
+        scales_loss=traced.scales_loss if traced and scaled else None,
     )
 
 

@@ -49,6 +49,14 @@ def accelerator() -> str:
     return "TPU" if "TPU" in kinds else "GPU" if "GPU" in kinds else "CPU"
 
 
+def gpu_name() -> str | None:
+    """Name of the first GPU, where a model is placed; None if there is none or it has none."""
+    import tensorflow as tf
+
+    gpus = tf.config.get_visible_devices("GPU")
+    return tf.config.experimental.get_device_details(gpus[0]).get("device_name") if gpus else None
+
+
 def tf32() -> bool | None:
     """Whether float32 matrix products may run in TF32; None where no device has it (it begins at capability 8.0)."""
     import tensorflow as tf

@@ -11,6 +11,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from autotune import codec
@@ -67,14 +68,16 @@ class Session:
     def prepare(self) -> None:
         """Find the builder and the metric, so that a wrong name is told before anything is measured."""
         from autotune.worker.child.build import ModelBuilder
+        from autotune.worker.child.conditions import watch_here
         from autotune.worker.child.feed import Feed
         from autotune.worker.child.probe import Prober
+        from autotune.worker.child.schedule import user_callbacks
         from autotune.worker.child.train import Trainer
 
         config, dataset = self._opened()
         feed = Feed(dataset.train, config.data.split_seed)
         builder = ModelBuilder(config, tuple(dataset.input_shape), dataset.num_classes)
-        self._prober = Prober(builder, feed)
+        self._prober = Prober(builder, feed, partial(user_callbacks, config.train), watch_here())
         self._trainer = Trainer(config, dataset, builder, feed)
 
     def probe(self, args: dict[str, Any]) -> Any:

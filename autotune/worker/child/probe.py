@@ -4,31 +4,55 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Sequence
+
+import keras
 
 from autotune.decide import timing
 from autotune.errors import TrialFault
 from autotune.trial import Candidate, FailureKind, Probe, Recipe, Xla
 from autotune.worker.child import effect, framework
-from autotune.worker.child.blocks import Stepper
+from autotune.worker.child.blocks import Block, Stepper
 from autotune.worker.child.build import ModelBuilder
+from autotune.worker.child.conditions import Watch
 from autotune.worker.child.faults import kind_of
 from autotune.worker.child.feed import Feed
+from autotune.worker.child.hooks import step_hooks
+from autotune.worker.child.pipeline import time_pipeline
+from autotune.worker.child.warmup import warm_up
 from autotune.worker.protocol import ProbeArgs
 
-# Warm-up ends when two neighbouring blocks differ by less than this share, or after so many.
-_AGREE = 0.1
-_MOST_WARMUP_BLOCKS = 5
+# A block lasts at least so many times what its end costs: that is below 1 % of it, whatever `block_s` says.
+_SYNCS_PER_BLOCK = 100
+
+# Share of the time for timed blocks that warm-up may take at most.
+_WARM_UP_SHARE = 0.2
 
 # An interval needs so many pairs, however long they take.
 _FEWEST_PAIRS = 6
 
 
 class Prober:
-    """Measures candidates; keeps the reference model alive between calls, so that it compiles once a process."""
+    """Measures candidates; keeps the reference model alive between calls, so that it compiles once a process.
 
-    def __init__(self, builder: ModelBuilder, feed: Feed) -> None:
+    Args:
+        builder: of models.
+        feed: of batches.
+        callbacks: makes a person's own callbacks for a candidate; those that act in each step are part of it.
+        watch: reads the machine's conditions.
+    """
+
+    def __init__(
+        self,
+        builder: ModelBuilder,
+        feed: Feed,
+        callbacks: Callable[[Candidate], Sequence[keras.callbacks.Callback]] = lambda _: (),
+        watch: Watch | None = None,
+    ) -> None:
         self._builder = builder
         self._feed = feed
+        self._callbacks = callbacks
+        self._watch = watch or Watch()
         self._reference: tuple[Candidate, _Timed] | None = None
 
     def probe(self, args: ProbeArgs) -> Probe:
@@ -36,87 +60,104 @@ class Prober:
 
         Raises:
             TrialFault: it cannot be built, compiled or run.
+            ConfigError: a person's own callback cannot be made.
         """
-        reference = self._timed_reference(args) if args.reference else None
-        before_mb = framework.memory_mb()
-        framework.reset_peak_memory()
-        timed = _Timed(self._builder, self._feed, args.candidate, args.recipe, args)
-        peak_mb = framework.peak_memory_mb()  # before the reference runs again
+        reference = self._timed_reference(args)
+        timed = self._timed(args.candidate, args.recipe, args)
         own, other = _alternate(timed, reference, args)
         loss = timed.stepper.loss
         finite = loss is not None and math.isfinite(loss)
         return Probe(
             candidate=args.candidate,
             effect=effect.inspect(timed.stepper.model),
-            block_step_ms=tuple(own),
-            baseline_step_ms=tuple(other),
+            block_step_ms=tuple(block.step_ms for block in own),
+            baseline_step_ms=tuple(block.step_ms for block in other),
             steps_per_block=timed.steps,
             warmup_step_ms=tuple(timed.warmup_ms),
             build_s=timed.build_s,
             first_step_s=timed.first_step_s,
-            peak_memory_mb=None if peak_mb is None or before_mb is None else max(0.0, peak_mb - before_mb),
+            peak_memory_mb=timed.peak_memory_mb,
             loss=loss if finite else None,
             loss_finite=finite,
+            baseline_batch_size=args.reference.batch_size if args.reference else 0,
+            baseline_steps_per_block=reference.steps if reference else 0,
+            conditions=tuple(block.conditions for block in own),
+            baseline_conditions=tuple(block.conditions for block in other),
+            sync_ms=timed.sync_ms,
+            pipeline=time_pipeline(timed.stepper, timed.steps, timed.block_s) if args.pipeline else None,
+            baseline_peak_memory_mb=reference.peak_memory_mb if reference else None,
         )
 
-    def _timed_reference(self, args: ProbeArgs) -> _Timed:
-        assert args.reference is not None
-        assert args.reference_recipe is not None
+    def _timed_reference(self, args: ProbeArgs) -> _Timed | None:
+        if args.reference is None or args.reference_recipe is None:
+            return None
         if self._reference is None or self._reference[0] != args.reference:
-            made = _Timed(self._builder, self._feed, args.reference, args.reference_recipe, args)
-            self._reference = (args.reference, made)
+            self._reference = (args.reference, self._timed(args.reference, args.reference_recipe, args))
         return self._reference[1]
+
+    def _timed(self, candidate: Candidate, recipe: Recipe, args: ProbeArgs) -> _Timed:
+        before_mb = framework.memory_mb()
+        framework.reset_peak_memory()
+        built = self._builder.build(candidate, recipe, args.seed)
+        batches = self._feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed)
+        hooks = step_hooks(self._callbacks(candidate))
+        timed = _Timed(Stepper(built.model, batches, candidate, hooks, self._watch), built.build_s, args)
+        peak_mb = framework.peak_memory_mb()  # before another model runs
+        if peak_mb is not None and before_mb is not None:
+            timed.peak_memory_mb = max(0.0, peak_mb - before_mb)
+        return timed
 
 
 class _Timed:
-    """A built, compiled and warmed-up model with its block length."""
+    """A compiled and warmed-up model with its block length."""
 
-    def __init__(
-        self, builder: ModelBuilder, feed: Feed, candidate: Candidate, recipe: Recipe, args: ProbeArgs
-    ) -> None:
-        built = builder.build(candidate, recipe, args.seed)
-        batches = feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed)
-        self.build_s = built.build_s
-        self.stepper = Stepper(built.model, batches, candidate)
+    def __init__(self, stepper: Stepper, build_s: float, args: ProbeArgs) -> None:
+        self.stepper = stepper
+        self.build_s = build_s
+        self.peak_memory_mb: float | None = None
         try:
-            self.first_step_s = self.stepper.first_step_s()
+            self.first_step_s = stepper.first_step_s()
         except Exception as error:
-            raise _compile_fault(error, candidate) from error
-        self.warmup_ms = [self.stepper.step_ms(candidate.steps_per_execution)]
-        self.steps = self.stepper.steps_for(args.block_s, self.warmup_ms[0])
-        while len(self.warmup_ms) < _MOST_WARMUP_BLOCKS:
-            self.warmup_ms.append(self.stepper.step_ms(self.steps))
-            last, now = self.warmup_ms[-2:]
-            if len(self.warmup_ms) > 2 and abs(now - last) <= _AGREE * now:
-                break
-        self.steps = self.stepper.steps_for(args.block_s, self.warmup_ms[-1])
+            raise _compile_fault(error, stepper.candidate) from error
+        self.sync_ms = stepper.sync_ms()
+        self.block_s = max(args.block_s, _SYNCS_PER_BLOCK * self.sync_ms / 1e3)
+        self.warmup_ms = warm_up(
+            lambda step_ms: stepper.step_ms(stepper.steps_for(self.block_s, step_ms)),
+            first_ms=stepper.step_ms(stepper.candidate.steps_per_execution),
+            most_s=_WARM_UP_SHARE * args.max_s,
+        )
+        self.steps = args.steps_per_block or stepper.steps_for(self.block_s, min(self.warmup_ms[-2:]))
 
-    def block_ms(self) -> float:
-        return self.stepper.step_ms(self.steps)
+    def block(self) -> Block:
+        return self.stepper.block(self.steps)
 
 
-def _alternate(timed: _Timed, reference: _Timed | None, args: ProbeArgs) -> tuple[list[float], list[float]]:
+def _alternate(timed: _Timed, reference: _Timed | None, args: ProbeArgs) -> tuple[list[Block], list[Block]]:
     """Blocks of both in turn, A B B A A B ..., so that a drift of the machine falls on both alike."""
-    own: list[float] = []
-    other: list[float] = []
+    own: list[Block] = []
+    other: list[Block] = []
     began = time.perf_counter()
     while True:
         if reference is None:
-            own.append(timed.block_ms())
+            own.append(timed.block())
             if len(own) >= args.min_pairs:
                 return own, other
         else:
             reference_first = len(own) % 2 == 0
             if reference_first:
-                other.append(reference.block_ms())
-            own.append(timed.block_ms())
+                other.append(reference.block())
+            own.append(timed.block())
             if not reference_first:
-                other.append(reference.block_ms())
-            ratios = timing.log_ratios(other, own, 1, 1)
-            if timing.enough(ratios, min_pairs=args.min_pairs, max_pairs=args.max_pairs, half_width=args.half_width):
+                other.append(reference.block())
+            if _enough(own, other, args):
                 return own, other
         if time.perf_counter() - began > args.max_s and len(own) >= _FEWEST_PAIRS:
             return own, other
+
+
+def _enough(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bool:
+    ratios = timing.log_ratios([block.step_ms for block in other], [block.step_ms for block in own], 1, 1)
+    return timing.enough(ratios, min_pairs=args.min_pairs, max_pairs=args.max_pairs, half_width=args.half_width)
 
 
 def _compile_fault(error: Exception, candidate: Candidate) -> TrialFault:

@@ -12,16 +12,16 @@ import keras
 import numpy as np
 
 from autotune.config.schema import Config
-from autotune.data import Dataset, Part
+from autotune.data import Dataset
 from autotune.errors import ConfigError, TrialFault
 from autotune.space.recipe import evaluated_epochs
 from autotune.targets import resolve
-from autotune.trial import EpochPoint, FailureKind, TrainingRun
+from autotune.trial import EpochPoint, FailureKind, Recipe, TrainingRun
 from autotune.worker.child import effect
 from autotune.worker.child.build import ModelBuilder
 from autotune.worker.child.feed import Feed
 from autotune.worker.child.schedule import user_callbacks
-from autotune.worker.metrics import ACCURACY
+from autotune.worker.metrics import ACCURACY, packed_right
 from autotune.worker.protocol import TrainArgs
 
 # Evaluation needs no gradient, so it takes a larger batch than most trainings.
@@ -47,28 +47,26 @@ class Trainer:
         candidate, recipe = args.candidate, args.recipe
         model = self._builder.build(candidate, recipe, args.seed).model
         digest = _digest(model)
-        curve = _Curve(self.metric, self._dataset.validation, evaluated_epochs(recipe.epochs))
+        curve = _Curve(self.metric, self._dataset, recipe)
         callbacks = [*user_callbacks(self._config.train, candidate), curve]
         self._fit(model, args, callbacks)
         if args.keep_path is not None:
             _save(model, Path(args.keep_path))
-        applied, scale = _applied_steps(model)
-        steps_per_epoch = recipe.examples // candidate.batch_size
         return TrainingRun(
             candidate=candidate,
             seed=args.seed,
             recipe=recipe,
             metric=curve.points[-1].metric,
             curve=tuple(curve.points),
-            iterations=applied,
-            # A callback may have ended the training early: only epochs that ran were attempted.
-            skipped_steps=0 if scale is None else max(0, len(curve.points) * steps_per_epoch - applied),
-            loss_scale=scale,
+            iterations=_applied_steps(model.optimizer),
+            skipped_steps=sum(point.skipped_steps for point in curve.points),
+            loss_scale=curve.points[-1].loss_scale,
             loss_finite=all(point.train_loss is not None for point in curve.points),
             train_s=curve.points[-1].elapsed_s,
             weights_digest=digest,
             effect=effect.inspect(model),
             model_path=args.keep_path,
+            right=curve.right,
         )
 
     def _fit(self, model: keras.Model, args: TrainArgs, callbacks: list[keras.callbacks.Callback]) -> None:
@@ -132,28 +130,62 @@ def predict(model: keras.Model, x: Any) -> Any:
 
 
 class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
-    """Loss of each epoch and the metric of some, with the time of evaluation kept out of the training time."""
+    """One point an epoch: loss, the scaler's state, the metric of some, and the training time without evaluation.
 
-    def __init__(self, metric: Metric, validation: Part, evaluated: frozenset[int]) -> None:
+    Attributes:
+        points: so far.
+        right: see `TrainingRun.right`, of the last epoch.
+    """
+
+    def __init__(self, metric: Metric, dataset: Dataset, recipe: Recipe) -> None:
         super().__init__()
-        self._evaluated = evaluated
+        self._evaluated = evaluated_epochs(recipe.epochs, recipe.evaluations)
         self._metric = metric
-        self._validation = validation
+        self._validation = dataset.validation
+        self._labels = dataset.num_classes is not None
+        self._steps_per_epoch = recipe.examples // recipe.batch_size
+        self._applied = 0
+        self._last_loss: Any = math.nan
         self._elapsed_s = 0.0
         self._epoch_began = 0.0
         self.points: list[EpochPoint] = []
+        self.right: str | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
+        self._keep_last_loss()
         self._epoch_began = time.perf_counter()
 
+    def _keep_last_loss(self) -> None:
+        """Keep what the train function returned last, unread: a hook on each batch would wait for the device there."""
+        train_function = self.model.train_function
+
+        def keeping(iterator: Any) -> Any:
+            logs = train_function(iterator)
+            self._last_loss = logs.get("loss", math.nan)
+            return logs
+
+        self.model.train_function = keeping
+
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        loss = float((logs or {}).get("loss", math.nan))
+        # Keras tells its own metric's mean, which is zero where a person's own training step does not feed it.
+        loss = float((logs or {}).get("loss", math.nan)) or float(self._last_loss)
+        scale = _loss_scale(self.model.optimizer)
+        skipped = self._skipped(scaled=scale is not None)  # reading the counters waits for the epoch's last update
         self._elapsed_s += time.perf_counter() - self._epoch_began
-        metric = None
-        if epoch + 1 in self._evaluated:
-            metric = self._metric(self._validation.y, predict(self.model, self._validation.x))
-        self.points.append(EpochPoint(epoch + 1, loss if math.isfinite(loss) else None, metric, self._elapsed_s))
+        metric, self.right = self._evaluate() if epoch + 1 in self._evaluated else (None, None)
+        finite = loss if math.isfinite(loss) else None
+        self.points.append(EpochPoint(epoch + 1, finite, metric, self._elapsed_s, scale, skipped))
         self._epoch_began = time.perf_counter()
+
+    def _skipped(self, *, scaled: bool) -> int:
+        """Steps of this epoch that the scaler left out: the optimizer counts those that it applied."""
+        before, self._applied = self._applied, _applied_steps(self.model.optimizer)
+        return max(0, self._steps_per_epoch - (self._applied - before)) if scaled else 0
+
+    def _evaluate(self) -> tuple[float | None, str | None]:
+        outputs = predict(self.model, self._validation.x)
+        right = packed_right(self._validation.y, outputs) if self._labels else None
+        return self._metric(self._validation.y, outputs), right
 
 
 def _save(model: keras.Model, path: Path) -> None:
@@ -165,12 +197,15 @@ def _save(model: keras.Model, path: Path) -> None:
         raise TrialFault(FailureKind.INVALID, f"the trained model cannot be saved: {reason}") from error
 
 
-def _applied_steps(model: keras.Model) -> tuple[int, float | None]:
-    """Optimizer steps that were applied, and the loss scale at the end (None without scaling)."""
-    optimizer = model.optimizer
-    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-        return int(optimizer.inner_optimizer.iterations.numpy()), float(optimizer.dynamic_scale.numpy())
-    return int(optimizer.iterations.numpy()), None
+def _applied_steps(optimizer: keras.Optimizer) -> int:
+    """Steps that changed the weights; those that a loss scaler skips are not among them."""
+    scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    return int((optimizer.inner_optimizer if scaled else optimizer).iterations.numpy())
+
+
+def _loss_scale(optimizer: keras.Optimizer) -> float | None:
+    scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    return float(optimizer.dynamic_scale.numpy()) if scaled else None
 
 
 def _digest(model: keras.Model) -> str:

@@ -1,4 +1,7 @@
-"""The child's rooms, tried in this process: quicker than a worker, and a traceback shows where."""
+"""The child's rooms, tried in this process: quicker than a worker, and a traceback shows where.
+
+What needs the framework is marked slow; the rest is spared its import.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,13 @@ from tests.worker import people
 
 
 @pytest.fixture(autouse=True)
-def _person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _person(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A person's folder, and the global dtype policy as it was."""
     import sys
 
+    if request.node.get_closest_marker("slow") is None:
+        yield
+        return
     import keras
 
     people.write(tmp_path)

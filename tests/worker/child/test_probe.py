@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autotune.errors import TrialFault
-from autotune.trial import Candidate, FailureKind, Xla
+from autotune.trial import BlockConditions, Candidate, FailureKind, Xla
 from autotune.worker.protocol import ProbeArgs
 from tests.worker import people
 
@@ -16,7 +16,13 @@ pytestmark = pytest.mark.slow
 
 def args(candidate: Candidate, config: Any, *, reference: bool = True, **timing: Any) -> ProbeArgs:
     baseline = people.candidate(xla=Xla.AUTO)
-    settings = {"block_s": 0.005, "min_pairs": 6, "max_pairs": 7, "half_width": 0.9, "max_s": 5.0} | timing
+    settings: dict[str, Any] = {
+        "block_s": 0.005,
+        "min_pairs": 6,
+        "max_pairs": 7,
+        "half_width": 0.9,
+        "max_s": 5.0,
+    } | timing
     return ProbeArgs(
         candidate,
         people.recipe(candidate, config),
@@ -27,23 +33,25 @@ def args(candidate: Candidate, config: Any, *, reference: bool = True, **timing:
     )
 
 
-def prober(config: Any) -> Any:
+def prober(config: Any, **seen: Any) -> Any:
     from autotune.worker.child.build import ModelBuilder
     from autotune.worker.child.feed import Feed
     from autotune.worker.child.probe import Prober
 
-    return Prober(ModelBuilder(config, (4,), 3), Feed(people.dataset().train, 0))
+    return Prober(ModelBuilder(config, (4,), 3), Feed(people.dataset().train, 0), **seen)
 
 
 class Blocks:
     """Stands where a timed model stands; tells whose turn it was."""
 
-    def __init__(self, name: str, turns: list[str], block_ms: list[float]) -> None:
-        self.name, self.turns, self._ms = name, turns, block_ms
+    def __init__(self, name: str, turns: list[str], step_ms: list[float]) -> None:
+        self.name, self.turns, self._ms = name, turns, step_ms
 
-    def block_ms(self) -> float:
+    def block(self) -> Any:
+        from autotune.worker.child.blocks import Block
+
         self.turns.append(self.name)
-        return self._ms[self.turns.count(self.name) % len(self._ms)]
+        return Block(self._ms[self.turns.count(self.name) % len(self._ms)], BlockConditions())
 
 
 def test_turns_alternate_so_that_a_drift_falls_on_both_alike() -> None:
@@ -53,7 +61,7 @@ def test_turns_alternate_so_that_a_drift_falls_on_both_alike() -> None:
     own, other = Blocks("c", turns, [1.0]), Blocks("b", turns, [2.0])
     taken = _alternate(own, other, args(people.candidate(), people.config()))
     assert "".join(turns) == "bccb" * 3
-    assert taken == ([1.0] * 6, [2.0] * 6)
+    assert [[block.step_ms for block in blocks] for blocks in taken] == [[1.0] * 6, [2.0] * 6]
 
 
 @pytest.mark.parametrize(
@@ -97,3 +105,63 @@ def test_a_loss_that_is_not_finite_is_told_and_not_sent() -> None:
     config = people.config(build="nets.blank")
     probe = prober(config).probe(args(people.candidate(), config, reference=False))
     assert (probe.loss, probe.loss_finite) == (None, False)
+
+
+def test_a_block_is_a_hundred_times_as_long_as_its_clock_and_its_wait() -> None:
+    """Whatever is asked: here, blocks of no length."""
+    config = people.config()
+    probe = prober(config).probe(args(people.candidate(), config, block_s=1e-9))
+    assert probe.sync_ms is not None
+    step_ms = min(probe.warmup_step_ms[-2:])
+    assert probe.steps_per_block * step_ms >= 100 * probe.sync_ms
+    assert probe.baseline_steps_per_block > 1
+
+
+def test_blocks_may_be_asked_for_by_their_steps() -> None:
+    config = people.config()
+    probe = prober(config).probe(args(people.candidate(), config, reference=False, steps_per_block=7))
+    assert probe.steps_per_block == 7
+    assert (probe.baseline_steps_per_block, probe.baseline_batch_size) == (0, 0)
+
+
+def test_every_block_has_its_conditions_and_both_models_their_memory() -> None:
+    from autotune.worker.child.conditions import watch_here
+
+    config = people.config()
+    probing = prober(config, watch=watch_here())
+    probe = probing.probe(args(people.candidate(batch=20), config))
+    again = probing.probe(args(people.candidate(batch=40), config))
+    assert len(probe.conditions) == len(probe.block_step_ms)
+    assert len(probe.baseline_conditions) == len(probe.baseline_step_ms)
+    assert all(block.preemptions is not None for block in (*probe.conditions, *probe.baseline_conditions))
+    assert (probe.baseline_batch_size, probe.candidate.batch_size) == (10, 20)
+    assert probe.baseline_peak_memory_mb is not None
+    assert again.baseline_peak_memory_mb == probe.baseline_peak_memory_mb, "of when it was made"
+
+
+def test_the_pipelines_share_is_measured_when_asked_for_and_after_the_blocks() -> None:
+    config = people.config()
+    without = prober(config).probe(args(people.candidate(), config, reference=False))
+    with_it = prober(config).probe(args(people.candidate(), config, reference=False, pipeline=True))
+    assert without.pipeline is None
+    assert with_it.pipeline is not None
+    assert len(with_it.pipeline.fed_step_ms) >= 6
+    # The loss is of the candidate's last block: the resident batch is learnt by heart afterwards.
+    assert with_it.loss == pytest.approx(without.loss, rel=0.5)
+
+
+def test_blocks_run_with_the_callbacks_of_their_own_candidate() -> None:
+    import keras
+
+    steps: dict[int, int] = {}
+
+    def callbacks(candidate: Candidate) -> list[Any]:
+        def count(batch: int, logs: Any) -> None:
+            steps[candidate.batch_size] = steps.get(candidate.batch_size, 0) + 1
+
+        return [keras.callbacks.LambdaCallback(on_train_batch_end=count)]
+
+    config = people.config()
+    probe = prober(config, callbacks=callbacks).probe(args(people.candidate(batch=20), config))
+    assert steps.keys() == {10, 20}
+    assert steps[20] > probe.steps_per_block * len(probe.block_step_ms)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,28 @@ def test_steps_per_execution_neither_adds_nor_drops_steps(per_execution: int) ->
         assert many.metric == one.metric
 
 
+def test_the_metric_is_taken_as_often_as_the_recipe_says() -> None:
+    config = people.config()
+    recipe = replace(people.recipe(people.candidate(), config, epochs=3), evaluations=3)
+    done = trainer(config).train(TrainArgs(people.candidate(), recipe, 0, None))
+    assert None not in [point.metric for point in done.curve]
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras under NumPy 2
+def test_a_run_tells_which_examples_it_has_right_whatever_the_metric(tmp_path: Path) -> None:
+    import keras
+
+    from autotune.worker.child.train import predict
+
+    done = run(people.candidate(), keep=tmp_path / "a.keras", metric="autotune.worker.metrics.cross_entropy")
+    validation = people.dataset().validation
+    right = predict(keras.models.load_model(done.model_path), validation.x).argmax(axis=1) == validation.y
+    assert done.right is not None
+    assert np.unpackbits(np.frombuffer(base64.b64decode(done.right), np.uint8)).tolist() == right.tolist()
+    assert done.metric is not None
+    assert 0.3 < done.metric < 1.2
+
+
 def test_a_partial_batch_is_no_step() -> None:
     done = run(people.candidate(batch=50), epochs=3)  # two whole batches in 120 examples
     assert done.iterations == done.recipe.total_steps == 6
@@ -82,7 +106,8 @@ def test_one_seed_starts_alike_under_every_policy_and_repeats_exactly() -> None:
     again = run(people.candidate(), seed=1)
     assert (again.metric, again.curve[-1].train_loss) == (runs["float32"].metric, runs["float32"].curve[-1].train_loss)
     assert run(people.candidate(), seed=2).weights_digest != again.weights_digest
-    assert {done.effect.effective_dtype for done in runs.values()} == {"float32", "bfloat16", "float16"}
+    measured = [{product.dtype for product in runs[policy].effect.products} for policy in policies]
+    assert measured == [{"float32"}, {"bfloat16", "float32"}, {"float16", "float32"}]  # the head is float32
 
 
 def test_xla_changes_no_weights_at_the_start() -> None:
@@ -91,6 +116,9 @@ def test_xla_changes_no_weights_at_the_start() -> None:
 
 def test_float16_counts_the_steps_that_were_skipped() -> None:
     done = run(people.candidate("mixed_float16"))
+    assert sum(point.skipped_steps for point in done.curve) == done.skipped_steps
+    assert done.curve[-1].loss_scale == done.loss_scale
+    assert run(people.candidate("mixed_bfloat16")).curve[-1].loss_scale is None
     assert done.loss_scale == 32768.0 / 2**done.skipped_steps
     assert done.iterations + done.skipped_steps == 24
     assert health.training_failure(done, MAX_SKIPPED) is None
@@ -102,7 +130,8 @@ def test_a_loss_scale_that_collapses_is_no_result_although_nothing_in_the_histor
     assert done.loss_finite
     assert done.metric is not None
     assert (done.iterations, done.skipped_steps) == (0, 24)
-    assert done.loss_scale == 32768.0 / 2**24
+    assert [point.loss_scale for point in done.curve] == [8.0, 32768.0 / 2**24]
+    assert [point.skipped_steps for point in done.curve] == [12, 12]
     failure = health.training_failure(done, MAX_SKIPPED)
     assert failure is not None
     assert failure.kind is FailureKind.NAN

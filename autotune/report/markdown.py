@@ -1,0 +1,143 @@
+"""The tables of the summary: what each trial is and became, how its steps were timed, how its trainings went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from autotune.record.view import StudyView, TrialView
+from autotune.report import blocks, figures, phrases, training
+from autotune.report.measure import UNKNOWN, Measure
+from autotune.report.objective import Goal
+
+Table = list[str]
+Value = TypeVar("Value")
+
+
+def text(raw: str) -> str:
+    """Text from elsewhere, harmless within Markdown: no new line, no cell border, no HTML."""
+    safe = phrases.one_line(raw).replace("\\", "\\\\")
+    for character in "|<*`":
+        safe = safe.replace(character, f"\\{character}" if character != "<" else "&lt;")
+    return safe
+
+
+def trials(view: StudyView) -> Table:
+    """One row a trial, failures included."""
+    measure, goal = Measure.of(view), Goal.of(view)
+    header = ["trial", "state", "policy", "batch", "XLA", "widths", "steps per execution", "ms/step", "examples/s"]
+    header += [] if goal.is_throughput else [f"{goal.label}, gain"]
+    header += ["speedup", "speed from", text(measure.name), "difference", "verdict"]
+    predicted = view.space is not None and bool(view.space.predicted)
+    header += ["predicted on the target, speedup"] if predicted else []
+    rows = []
+    for _, trial in sorted(view.trials.items()):
+        cells = [*_settings(view, trial), *_speed(view, goal, trial), *_accuracy(view, measure, trial)]
+        if predicted:
+            cells.append(_or_unknown(figures.predicted_speedup(view, trial.candidate), lambda ratio: f"{ratio:.2f}x"))
+        rows.append(cells)
+    return _table(header, rows)
+
+
+def _settings(view: StudyView, trial: TrialView) -> list[str]:
+    candidate = trial.candidate
+    return [
+        str(trial.number),
+        figures.state(view, trial),
+        candidate.policy.name,
+        str(candidate.batch_size),
+        figures.xla(trial),
+        phrases.widths(candidate) or UNKNOWN,
+        str(candidate.steps_per_execution),
+    ]
+
+
+def _speed(view: StudyView, goal: Goal, trial: TrialView) -> list[str]:
+    stage = figures.speed_stage(trial)
+    return [
+        phrases.three_digits(figures.step_time_ms(trial)),
+        _or_unknown(figures.examples_per_s(trial), lambda rate: f"{rate:,.0f}"),
+        *([] if goal.is_throughput else [_or_unknown(figures.gain(view, trial), phrases.speedup)]),
+        _or_unknown(figures.speedup(trial), phrases.speedup),
+        UNKNOWN if stage is None else stage.value,
+    ]
+
+
+def _accuracy(view: StudyView, measure: Measure, trial: TrialView) -> list[str]:
+    interval, delta = figures.delta_interval(trial), figures.delta(trial)
+    return [
+        measure.value(trial.latest_metric),
+        measure.delta_interval(interval) if interval is not None else measure.delta(delta),
+        text(figures.verdict(view, trial)) or UNKNOWN,
+    ]
+
+
+def timing(view: StudyView) -> Table:
+    """What was timed beside the step, and what disturbed it; of the stage that the speed is from."""
+    header = ["trial", "speed from", "build s", "first step s", "compile s", "pairs", "disturbed", "input pipeline"]
+    rows = []
+    for number, trial in sorted(view.trials.items()):
+        timed, stage, share = blocks.shown(trial), figures.speed_stage(trial), blocks.pipeline_share(trial)
+        if stage is None or not timed.probes:
+            continue
+        rows.append(
+            [
+                *(f"{number}", stage.value),
+                *(phrases.three_digits(time_s) for time_s in (timed.build_s, timed.first_step_s, timed.compile_s)),
+                f"{timed.pairs} blocks" if trial.is_baseline else f"{timed.pairs}",
+                f"{len(timed.suspicious)}",
+                _or_unknown(share, lambda found: f"{round(found.estimate * 100)} %"),
+                _or_unknown(timed.peak_memory_mb, lambda peak: f"{peak:,.0f}"),
+            ]
+        )
+    return _table([*header, "peak MB"], rows) if rows else []
+
+
+def trainings(view: StudyView) -> Table:
+    """How learning went, over all trainings of each trial that was trained."""
+    measure = Measure.of(view)
+    header = [
+        *("trial", "trainings", "epoch s", f"s to float32's {text(measure.name)} within the margin"),
+        *("loss scale at the end", "lowest", "steps skipped", "not finite", "FLOPs in 16 bit"),
+    ]
+    rows = []
+    for number, trial in sorted(view.trials.items()):
+        health = training.health(training.all_runs(trial))
+        if health is None:
+            continue
+        rows.append(
+            [
+                *(f"{number}", f"{health.trainings}", phrases.three_digits(training.epoch_s(trial))),
+                _time_to_accuracy(view, trial),
+                _or_unknown(health.loss_scale, lambda scale: f"{scale:g}"),
+                _or_unknown(health.loss_scale_lowest, lambda scale: f"{scale:g}"),
+                f"{health.skipped_steps} ({phrases.share(health.skipped_share)})",
+                f"{health.non_finite}",
+                _share_16bit(trial),
+            ]
+        )
+    return _table(header, rows) if rows else []
+
+
+def _time_to_accuracy(view: StudyView, trial: TrialView) -> str:
+    found = training.time_to_accuracy(view, trial)
+    if found is None:
+        return UNKNOWN
+    if missed := training.not_reached(found):
+        return f"not reached on {missed} of {len(found.seeds)} seeds"
+    return phrases.three_digits(training.mean_time_s(found.candidate_s))
+
+
+def _share_16bit(trial: TrialView) -> str:
+    effect = figures.effect(trial)
+    if effect is None:
+        return UNKNOWN
+    return f"{effect.share_16bit * 100:.1f} %{'' if effect.is_traced else ' (declared)'}"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> Table:
+    return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
+
+
+def _or_unknown(value: Value | None, show: Callable[[Value], str]) -> str:
+    return UNKNOWN if value is None else show(value)

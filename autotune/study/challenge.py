@@ -1,0 +1,71 @@
+"""Candidates that screening cannot tell apart, timed against one another in one process.
+
+Each was compared with the baseline, by a few per cent: which of two is faster is then a matter of noise, and would be
+another one in each run of the same study. Head to head, in alternating blocks, a few seconds settle it.
+"""
+
+from __future__ import annotations
+
+from autotune.config.objective import Objective
+from autotune.decide import gain, health, timing
+from autotune.errors import TrialFault
+from autotune.record.events import FinalistsCompared
+from autotune.record.view import TrialView
+from autotune.study.context import StudyContext
+from autotune.study.ranking import departures, gain_of
+from autotune.trial import Interval, Stage, TimingVerdict
+
+# The third best of several equals is as good; each comparison costs as much as a screening.
+_MOST = 2
+
+
+def challengers(context: StudyContext, leader: TrialView, others: list[TrialView]) -> list[TrialView]:
+    """Those among `others` whose screening interval reaches into the leader's, the best two of them."""
+    if context.config.objective.name is not Objective.throughput:
+        return []
+    assert leader.gain is not None
+    low = leader.gain.low
+    near = [trial for trial in others if trial.gain is not None and trial.gain.high >= low and _fits_beside(trial)]
+    return sorted(near, key=lambda trial: -gain_of(trial))[:_MOST]
+
+
+def _fits_beside(trial: TrialView) -> bool:
+    """Whether it was alive beside the baseline; else one process does not hold two models."""
+    return trial.probe is not None and not trial.probe.apart_pairs
+
+
+def preferred(context: StudyContext, trial: TrialView, leader: TrialView) -> TrialView:
+    """The one to confirm first: the faster, or where that is open or they are the same, the simpler one.
+
+    A comparison that fails leaves the leader; the failure is recorded.
+    """
+    began = context.clock()
+    with context.faults(trial.number, trial.candidate, Stage.CONFIRM) as fault:
+        reference = (leader.candidate, context.recipe(leader.candidate))
+        probe = context.executor.probe(trial.candidate, context.recipe(trial.candidate), reference, Stage.VERIFY)
+        if (failure := health.probe_failure(probe)) is not None:
+            raise TrialFault(failure.kind, failure.message)
+    if fault:
+        return leader
+    against = gain.speedup(probe, leader.candidate.batch_size)
+    verdict = timing.verdict(against, context.config.objective.tie)
+    chosen, reason = _choice(context, trial, leader, verdict, against)
+    duration_s = context.clock() - began
+    context.record.append(
+        FinalistsCompared(trial.number, leader.number, probe, against, verdict, chosen.number, reason, duration_s)
+    )
+    return chosen
+
+
+def _choice(
+    context: StudyContext, trial: TrialView, leader: TrialView, verdict: TimingVerdict, against: Interval
+) -> tuple[TrialView, str]:
+    told = f"trial {trial.number} has x{against.estimate:.2f} [{against.low:.2f}, {against.high:.2f}] the throughput of"
+    told = f"{told} trial {leader.number} in one process: {verdict.value}"
+    if verdict is TimingVerdict.FASTER:
+        return trial, told
+    if verdict is TimingVerdict.SLOWER:
+        return leader, told
+    own, other = (departures(found.candidate, context.baseline) for found in (trial, leader))
+    simpler = trial if own < other else leader
+    return simpler, f"{told}, and trial {simpler.number} changes {'fewer' if own != other else 'no more'} settings"

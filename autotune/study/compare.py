@@ -1,0 +1,54 @@
+"""A paired probe against the baseline: speedup, the objective's gain, and what disturbed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autotune.config.objective import Objective
+from autotune.decide import gain, health, suspicion, timing
+from autotune.errors import TrialFault
+from autotune.record.events import Probed
+from autotune.study.context import StudyContext
+from autotune.trial import Candidate, Failure, FailureKind, Interval, Probe, Stage, Suspicion, TimingVerdict
+
+_READ_FROM_A_PROBE = (Objective.energy, Objective.memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What one paired probe says. `gain` is what candidates are ranked by."""
+
+    probe: Probe
+    speedup: Interval
+    timing: TimingVerdict
+    gain: Interval
+    suspicious: tuple[Suspicion, ...]
+
+
+def probed(context: StudyContext, trial: int, candidate: Candidate, stage: Stage) -> Comparison | Failure:
+    """Time a candidate against the baseline; the comparison, or why there is none. Both are recorded."""
+    began = context.clock()
+    with context.faults(trial, candidate, stage) as fault:
+        reference = (context.baseline, context.recipe(context.baseline))
+        probe = context.executor.probe(candidate, context.recipe(candidate), reference, stage)
+        if (failure := health.probe_failure(probe)) is not None:
+            raise TrialFault(failure.kind, failure.message)
+        found = _compare(context, probe)
+    if fault:
+        return fault[0]
+    told = found.gain if context.config.objective.name in _READ_FROM_A_PROBE else None
+    duration_s = context.clock() - began
+    context.record.append(Probed(trial, stage, probe, found.speedup, found.timing, duration_s, told, found.suspicious))
+    return found
+
+
+def _compare(context: StudyContext, probe: Probe) -> Comparison:
+    objective = context.config.objective
+    speedup = gain.speedup(probe, context.baseline.batch_size)
+    reached: Interval | None = speedup
+    if objective.name in _READ_FROM_A_PROBE:
+        reached = gain.gain(probe, objective.name.value)
+    if reached is None:
+        raise TrialFault(FailureKind.UNSUPPORTED, f"the device did not report its {objective.name.value}")
+    verdict = timing.verdict(speedup, objective.threshold)
+    return Comparison(probe, speedup, verdict, reached, suspicion.suspicions(probe))

@@ -1,0 +1,163 @@
+"""What one finalist shows in fresh processes and on new seeds, and what follows from it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from autotune.config.constraint import SHARE_METRICS
+from autotune.config.objective import Objective
+from autotune.decide import accuracy, learning, sampling, timing
+from autotune.study.compare import Comparison
+from autotune.study.context import StudyContext
+from autotune.trial import (
+    Accuracy,
+    Candidate,
+    Confirmation,
+    Failure,
+    Interval,
+    Probe,
+    Recipe,
+    Stage,
+    TimeToAccuracy,
+    TimingVerdict,
+    TrainingRun,
+)
+
+
+@dataclass
+class Evidence:
+    """What one finalist has shown so far.
+
+    Attributes:
+        hopeless: a fresh process showed that it is not better than the baseline.
+        runs: its trainings, by new seed.
+    """
+
+    number: int
+    candidate: Candidate
+    comparisons: list[Comparison] = field(default_factory=list)
+    hopeless: bool = False
+    runs: dict[int, TrainingRun] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How it was trained."""
+        return next((run.recipe for run in self.runs.values()), None)
+
+
+def judge(context: StudyContext, evidence: Evidence, level: float) -> Accuracy | None:
+    """The verdict at a look of this one-sided level; None after a failure, which leaves nothing to judge."""
+    if evidence.failure is not None:
+        return None
+    assert context.data is not None
+    constraint = context.config.constraint
+    seeds = list(evidence.runs)
+    found = accuracy.judge(
+        deltas(context, evidence),
+        seeds,
+        [context.margin_on(seed) for seed in seeds],
+        level=level,
+        pilot=_pilot(context, evidence.number),
+        resolution=1 / context.data.validation if constraint.metric in SHARE_METRICS else 0.0,
+    )
+    relative = constraint.margin if constraint.relative else None
+    return replace(found, relative_margin=relative, sampling_error=_sampling_error(context, evidence))
+
+
+def _pilot(context: StudyContext, number: int) -> list[float]:
+    """What the gate saw, as distances from the margin: its mean picked this candidate, its spread tells no less."""
+    found = context.view.trials[number].deltas.get(Stage.VERIFY, {})
+    return [delta + context.margin_on(seed) for seed, delta in found.items()]
+
+
+def _sampling_error(context: StudyContext, evidence: Evidence) -> float | None:
+    """What the validation part, being a sample, adds to the mean accuracy difference; it is no part of the interval."""
+    assert context.data is not None
+    if context.config.constraint.metric not in SHARE_METRICS:
+        return None
+    baseline = context.baseline_runs(evidence.runs)
+    pairs = [(run.right, baseline[seed].right) for seed, run in evidence.runs.items()]
+    known = [(own, other) for own, other in pairs if own is not None and other is not None]
+    if len(known) < len(pairs):
+        return None
+    return sampling.sampling_error([own for own, _ in known], [other for _, other in known], context.data.validation)
+
+
+def deltas(context: StudyContext, evidence: Evidence) -> list[float]:
+    """Paired differences, higher is better, in the order of the seeds."""
+    found = []
+    for seed, run in evidence.runs.items():
+        assert run.metric is not None
+        found.append(context.oriented(run.metric, context.baseline_metrics[seed]))
+    return found
+
+
+def conclude(context: StudyContext, evidence: Evidence, verdict: Accuracy | None) -> Confirmation:
+    """All that was shown, as the confirmation: what is quoted from here on."""
+    objective = context.config.objective
+    speedup = _pooled(context, evidence, lambda comparison: comparison.speedup)
+    reached = _time_to_accuracy(context, evidence)
+    gain = _pooled(context, evidence, lambda comparison: comparison.gain)
+    if objective.name is Objective.time_to_accuracy:
+        gain = reached.ratio if reached else None
+    baseline = context.baseline_runs(evidence.runs)
+    return Confirmation(
+        trial=evidence.number,
+        candidate=evidence.candidate,
+        timing=_verdict(context, speedup),
+        speedup=speedup,
+        per_process=tuple(comparison.speedup.estimate for comparison in evidence.comparisons),
+        accuracy=verdict,
+        baseline_metric=_mean(context.baseline_metrics[seed] for seed in evidence.runs),
+        metric=_mean(run.metric for run in evidence.runs.values()),
+        step_time_ms=_median(evidence, lambda probe: probe.block_step_ms),
+        baseline_step_time_ms=_median(evidence, lambda probe: probe.baseline_step_ms),
+        recipe=evidence.recipe,
+        failure=evidence.failure,
+        objective=objective.name.value,
+        gain=gain,
+        verdict=_verdict(context, gain),
+        time_to_accuracy=reached,
+        epoch_s=_mean(learning.epoch_seconds(run) for run in evidence.runs.values()),
+        baseline_epoch_s=_mean(learning.epoch_seconds(run) for run in baseline.values()),
+    )
+
+
+def _verdict(context: StudyContext, interval: Interval | None) -> TimingVerdict:
+    if interval is None:
+        return TimingVerdict.UNCLEAR
+    return timing.verdict(interval, context.config.objective.threshold)
+
+
+def _pooled(
+    context: StudyContext, evidence: Evidence, interval_of: Callable[[Comparison], Interval]
+) -> Interval | None:
+    """Over the processes that there were; with one of several the spread between them is not known.
+
+    One that showed that the candidate is not better ended the confirmation: then it is told what that one measured.
+    """
+    found = [interval_of(comparison) for comparison in evidence.comparisons]
+    if found and (evidence.hopeless or context.config.search.timing.processes == 1):
+        return found[-1]
+    if len(found) < 2:
+        return None
+    return timing.pooled_speedup([interval.estimate for interval in found])
+
+
+def _time_to_accuracy(context: StudyContext, evidence: Evidence) -> TimeToAccuracy | None:
+    margins = {seed: context.margin_on(seed) for seed in evidence.runs}
+    baseline = context.baseline_runs(evidence.runs)
+    return learning.time_to_accuracy(baseline, evidence.runs, margins, higher=context.higher)
+
+
+def _median(evidence: Evidence, blocks: Callable[[Probe], tuple[float, ...]]) -> float | None:
+    values = [value for comparison in evidence.comparisons for value in blocks(comparison.probe)]
+    return statistics.median(values) if values else None
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None

@@ -1,0 +1,43 @@
+"""In which order candidates are tried: fastest first, and the simpler of those that are as fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autotune.record.view import TrialView
+from autotune.trial import Candidate, Xla
+
+
+def departures(candidate: Candidate, baseline: Candidate) -> int:
+    """In how many settings a candidate departs from the user's: ties go to the fewest."""
+    return sum(
+        (
+            candidate.policy != baseline.policy,
+            candidate.batch_size != baseline.batch_size,
+            candidate.xla is Xla.ON,
+            candidate.widths != baseline.widths,
+            candidate.steps_per_execution != baseline.steps_per_execution,
+        )
+    )
+
+
+def gain_of(trial: TrialView) -> float:
+    """What screening measured of the objective; such a trial was measured."""
+    assert trial.gain is not None
+    return trial.gain.estimate
+
+
+def best_first(trials: Iterable[TrialView], baseline: Candidate, tie: float) -> list[TrialView]:
+    """Best first; of those within a factor `tie` of the best that is left, the one that changes least comes first.
+
+    Screening tells candidates apart by a few per cent. Within that, a name picked by noise would be another in each
+    run of one study, and simpler settings have fewer ways to surprise.
+    """
+    left = sorted(trials, key=lambda trial: -gain_of(trial))
+    order: list[TrialView] = []
+    while left:
+        near = [trial for trial in left if gain_of(trial) * tie > gain_of(left[0])] or left[:1]
+        chosen = min(near, key=lambda trial: (departures(trial.candidate, baseline), -gain_of(trial)))
+        left.remove(chosen)
+        order.append(chosen)
+    return order

@@ -1,0 +1,133 @@
+"""What MLflow is told in numbers, the unit in the name. Pure.
+
+A name tells the stage: `screen_` ranks and proves nothing, `confirmed_` may be quoted. A confirmed trial and the study
+have the confirmed figures under the short names `speedup`, `step_time_ms` and `examples_per_s` too, so that one column
+of the table of runs sorts claims, and claims only.
+"""
+
+from __future__ import annotations
+
+from autotune.record.view import StudyView, TrialView
+from autotune.report import blocks, figures, training
+from autotune.report.blocks import Blocks
+from autotune.report.objective import Goal
+from autotune.tracking.names import name
+from autotune.trial import Confirmation, Interval, TimeToAccuracy
+
+Metrics = dict[str, float | None]
+
+
+def trial_metrics(trial: TrialView, view: StudyView, metric: str) -> Metrics:
+    """All of a trial now; `metric` is the constraint's."""
+    metrics = _screened(view, trial)
+    if view.space:  # for a target that is absent
+        metrics["predicted_target_step_time_ms"] = figures.predicted_step_ms(view, trial.candidate)
+    metrics |= _trained(view, trial, metric)
+    if trial.confirmation is not None:
+        metrics |= confirmed_metrics(trial.confirmation, metric) | short_names(trial.confirmation)
+        metrics |= blocks_metrics("confirmed", blocks.confirmation(trial))
+    return metrics
+
+
+def interval_metrics(key: str, interval: Interval | None) -> Metrics:
+    """An estimate and its bounds, as three metrics."""
+    if interval is None:
+        return {}
+    return {key: interval.estimate, f"{key}_low": interval.low, f"{key}_high": interval.high}
+
+
+def confirmed_metrics(confirmation: Confirmation | None, metric: str) -> Metrics:
+    """The figures that may be quoted."""
+    if confirmation is None:
+        return {}
+    accuracy = confirmation.accuracy
+    return {
+        **interval_metrics("confirmed_speedup", confirmation.speedup),
+        **interval_metrics("confirmed_gain", confirmation.gain),
+        **interval_metrics("confirmed_accuracy_delta", accuracy.delta if accuracy else None),
+        "confirmed_accuracy_sampling_error": accuracy.sampling_error if accuracy else None,
+        "confirmed_margin": accuracy.margin if accuracy else None,
+        f"confirmed_val_{name(metric)}": confirmation.metric,
+        f"confirmed_baseline_val_{name(metric)}": confirmation.baseline_metric,
+        "confirmed_step_time_ms": confirmation.step_time_ms,
+        "confirmed_baseline_step_time_ms": confirmation.baseline_step_time_ms,
+        "confirmed_epoch_s": confirmation.epoch_s,
+        "confirmed_baseline_epoch_s": confirmation.baseline_epoch_s,
+        **_learned("confirmed_", confirmation.time_to_accuracy),
+    }
+
+
+def short_names(confirmation: Confirmation) -> Metrics:
+    """The confirmed speed under the names that sort a table of runs."""
+    step_ms = confirmation.step_time_ms
+    return {
+        **interval_metrics("speedup", confirmation.speedup),
+        "step_time_ms": step_ms,
+        "examples_per_s": confirmation.candidate.batch_size / step_ms * 1e3 if step_ms else None,
+    }
+
+
+def blocks_metrics(stage: str, timed: Blocks) -> Metrics:
+    """What stands behind a speed; suspicious pairs count in it as all others do."""
+    if not timed.probes:
+        return {}
+    return {
+        f"{stage}_pairs": timed.pairs,
+        f"{stage}_suspicious_pairs": len(timed.suspicious),
+        f"{stage}_sync_share": timed.sync_share,
+        f"{stage}_rounds_apart": timed.rounds_apart,
+    }
+
+
+def _screened(view: StudyView, trial: TrialView) -> Metrics:
+    """Of the one short probe, or the baseline's own."""
+    probe, timed = trial.probe, blocks.screening(trial)
+    if probe is None:
+        return {}
+    return {
+        "screen_step_time_ms": probe.step_time_ms,
+        "screen_examples_per_s": probe.examples_per_s,
+        **interval_metrics("screen_speedup", trial.speedup),
+        **interval_metrics("screen_gain", None if Goal.of(view).is_throughput else trial.objective_gain),
+        **blocks_metrics("screen", timed),
+        **interval_metrics("pipeline_share", blocks.pipeline_share(trial)),
+        "build_s": timed.build_s,
+        "first_step_s": timed.first_step_s,
+        "compile_s": timed.compile_s,
+        "peak_memory_mb": timed.peak_memory_mb,
+        "share_16bit": probe.effect.share_16bit,
+        "parameters": probe.effect.parameters,
+    }
+
+
+def _trained(view: StudyView, trial: TrialView, metric: str) -> Metrics:
+    runs = training.all_runs(trial)
+    health = training.health(runs)
+    if health is None:
+        return {}
+    confirmed = trial.confirmation is not None and trial.confirmation.time_to_accuracy is not None
+    return {
+        f"val_{name(metric)}": trial.latest_metric,
+        "accuracy_delta": trial.latest_delta,
+        "train_s": sum(run.train_s for run in runs) / len(runs),
+        "epoch_s": training.epoch_s(trial),
+        **({} if confirmed else _learned("verify_", training.time_to_accuracy(view, trial))),
+        "seeds": health.trainings,
+        "skipped_steps": health.skipped_steps,
+        "skipped_steps_share": health.skipped_share,
+        "non_finite_trainings": health.non_finite,
+        "loss_scale": health.loss_scale,
+        "loss_scale_lowest": health.loss_scale_lowest,
+    }
+
+
+def _learned(prefix: str, found: TimeToAccuracy | None) -> Metrics:
+    """Means over seeds; none where a seed did not get there, which is counted instead."""
+    if found is None:
+        return {}
+    return {
+        f"{prefix}time_to_accuracy_s": training.mean_time_s(found.candidate_s),
+        f"{prefix}baseline_time_to_accuracy_s": training.mean_time_s(found.baseline_s),
+        f"{prefix}time_to_accuracy_seeds_not_reached": training.not_reached(found),
+        **interval_metrics(f"{prefix}time_to_accuracy_ratio", found.ratio),
+    }

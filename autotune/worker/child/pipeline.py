@@ -1,0 +1,101 @@
+"""What the input pipeline costs: the same step on one batch that is on the device already, beside fed steps."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from autotune.trial import PipelineTiming
+from autotune.worker.child import framework
+from autotune.worker.child.blocks import Stepper
+
+# As many as a rule for speedups would ask for; six, without which there is no interval, if that would take long.
+_PAIRS = 10
+_FEWEST_PAIRS = 6
+_MOST_S = 3.0
+
+
+def time_pipeline(fed: Stepper, steps: int, block_s: float) -> PipelineTiming | None:
+    """Blocks of both in turn.
+
+    Both go through the same `fit`, with the same callbacks, on the same compiled model. What differs is where the batch
+    comes from. So the difference is what the step waits for its input, and what making the input takes away from the
+    step on cores that both use.
+
+    Args:
+        fed: of a compiled, warmed-up model, which is left as it was but for some more steps of training.
+        steps: in one of its blocks.
+        block_s: shortest length of a block on the resident batch [s].
+
+    Returns:
+        None where the step cannot be made to ignore its input: a model with a `make_train_function` of its own, or too
+        little memory for another batch. That is no fault of the candidate, and the worker's log says why.
+    """
+    function = fed.model.train_function
+    try:
+        resident = _resident(fed, block_s)
+        return _alternate(_Side(fed, function, steps), resident)
+    except Exception:  # noqa: BLE001 (whatever a model's own code raises here, the candidate itself was measured)
+        traceback.print_exc()
+        return None
+    finally:
+        fed.model.train_function = function
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A stepper with the compiled train function that its `fit` is to call, and the steps of its blocks."""
+
+    stepper: Stepper
+    function: Any
+    steps: int
+
+    def step_ms(self) -> float:
+        self.stepper.model.train_function = self.function
+        return self.stepper.step_ms(self.steps)
+
+
+def _resident(fed: Stepper, block_s: float) -> _Side:
+    """The step on a fixed batch, compiled and warm."""
+    model = fed.model
+    with tf.device(f"/{framework.accelerator()}:0"):
+        batch = tf.nest.map_structure(tf.identity, next(iter(fed.batches)))
+    _make_function_on(model, batch)
+    nothing = tf.data.Dataset.from_tensors(0)  # `fit` wants to be fed; this costs it some microseconds
+    stepper = Stepper(model, nothing, fed.candidate, fed.callbacks)
+    stepper.first_step_s()
+    step_ms = stepper.step_ms(fed.candidate.steps_per_execution)
+    return _Side(stepper, model.train_function, stepper.steps_for(block_s, step_ms))
+
+
+def _make_function_on(model: keras.Model, batch: Any) -> None:
+    """Give the model a train function whose step ignores what it is given; its `train_step` is as before."""
+    step, overridden = model.train_step, "train_step" in vars(model)
+    model.train_step = lambda _: step(batch)
+    try:
+        model.make_train_function(force=True)
+    finally:
+        if overridden:
+            model.train_step = step
+        else:
+            del model.train_step
+
+
+def _alternate(fed: _Side, resident: _Side) -> PipelineTiming:
+    """Both in turn, A B B A, so that a drift of the machine falls on both alike."""
+    fed_ms: list[float] = []
+    resident_ms: list[float] = []
+    began = time.perf_counter()
+    while len(fed_ms) < _PAIRS and (len(fed_ms) < _FEWEST_PAIRS or time.perf_counter() - began < _MOST_S):
+        fed_first = len(fed_ms) % 2 == 0
+        if fed_first:
+            fed_ms.append(fed.step_ms())
+        resident_ms.append(resident.step_ms())
+        if not fed_first:
+            fed_ms.append(fed.step_ms())
+    return PipelineTiming(fed_step_ms=tuple(fed_ms), resident_step_ms=tuple(resident_ms))

@@ -1,0 +1,95 @@
+"""Listens to a model's training step while Keras traces it for training, so that nothing is traced a second time.
+
+Nothing is added to the graph: the run is the same with it and without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from autotune.errors import TrialFault
+from autotune.trial import FailureKind, Products
+from autotune.worker.child import graph
+
+
+class TracedStep:
+    """Stands in for `model.train_step`.
+
+    Args:
+        model: compiled, with a train function that is yet to be made.
+
+    Attributes:
+        own: whether the model brings a training step of its own, rather than Keras's.
+    """
+
+    def __init__(self, model: keras.Model) -> None:
+        self._model = model
+        self._step = model.train_step
+        self._graph: tf.Graph | None = None
+        self._asked = False
+        self.own = getattr(self._step, "__func__", None) is not keras.Model.train_step
+
+    def __call__(self, data: Any) -> Any:
+        """One step; runs as Python only while it is traced.
+
+        Raises:
+            TrialFault: a person's own step tells no loss, so that one which diverges could not be seen.
+        """
+        with self._listening():
+            results = self._step(data)
+        if not isinstance(results, dict) or "loss" not in results:
+            got = ", ".join(map(repr, results)) if isinstance(results, dict) else type(results).__name__
+            raise TrialFault(
+                FailureKind.INVALID,
+                f"the model's own train_step must return a dict with its loss under 'loss', but got {got}",
+            )
+        if tf.inside_function():
+            self._graph = tf.compat.v1.get_default_graph()
+        return results
+
+    @property
+    def scales_loss(self) -> bool | None:
+        """Whether it asked the optimizer to scale its loss; None before it is traced."""
+        return None if self._graph is None else self._asked
+
+    @property
+    def products(self) -> tuple[Products, ...]:
+        """What it computes in, by dtype; empty before it is traced, or where its graph cannot be read."""
+        if self._graph is None:
+            return ()
+        try:
+            return graph.products(self._graph)
+        except Exception:  # noqa: BLE001 (a person's own operations may be of any kind; no trial fails for a statistic)
+            return ()
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Hear of a call of the optimizer's `scale_loss`, from wherever it comes."""
+        optimizer = self._model.optimizer
+
+        def scale_loss(loss: Any) -> Any:
+            # Never taken back: a function within the step that is traced once is not entered when the step is again.
+            self._asked = True
+            return type(optimizer).scale_loss(optimizer, loss)
+
+        vars(optimizer)["scale_loss"] = scale_loss
+        try:
+            yield
+        finally:
+            del vars(optimizer)["scale_loss"]
+
+
+def listen(model: keras.Model) -> None:
+    """Put a `TracedStep` in the place of the model's own, before it is trained."""
+    model.train_step = TracedStep(model)
+
+
+def traced(model: keras.Model) -> TracedStep | None:
+    """What `listen` put there."""
+    step = model.train_step
+    return step if isinstance(step, TracedStep) else None

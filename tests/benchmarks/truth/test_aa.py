@@ -1,0 +1,60 @@
+"""A/A: how often would the product call the baseline faster than itself? Real timings, its own worker and judgement.
+
+Two hundred studies in miniature, each of which screens two candidates and confirms the faster one in three other
+processes; all candidates are the baseline. A naive tuner's answer on the very same blocks stands beside it. A real
+study confirms only what screening put above 1.02; here everything is confirmed, so the count is an upper one.
+
+Comparisons of one process share its memory layout and its minute, so they are independent given the process and not
+altogether; the interval of a count takes them as independent.
+
+Alone, about 20 minutes on two cores: `python -m pytest tests/benchmarks/truth/test_aa.py -m truth -s`
+TRUTH_STUDIES=16 TRUTH_PROCESSES=4 shrink it. TRUTH_RECORD=1 also writes the noise that the tests replay.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.figures import cpu, print_table, with_bounds
+from tests.benchmarks.truth import aa, recorded
+from tests.benchmarks.truth.miniature import CONFIRMING, Process, once_each
+from tests.benchmarks.truth.sizes import size
+
+pytestmark = [pytest.mark.truth, pytest.mark.timeout(3600)]
+
+STUDIES = size("TRUTH_STUDIES", 200)
+PROCESSES = max(CONFIRMING + 1, size("TRUTH_PROCESSES", 15))
+# With a load beside it, for comparison and for the recorded noise.
+LOADED_STUDIES = -(-STUDIES // 5)
+LOADED_PROCESSES = max(CONFIRMING + 1, PROCESSES // 2)
+
+MOST_FALSE = 0.01
+
+
+def test_a_baseline_is_not_found_faster_than_itself(tmp_path: Path) -> None:
+    config = aa.config()
+    measured: list[Process] = []
+    rows, false = [], {}
+    for loaded, studies, processes in ((False, STUDIES, PROCESSES), (True, LOADED_STUDIES, LOADED_PROCESSES)):
+        found, versions = aa.measure(
+            config, tmp_path, processes=processes, rows=-(-studies // processes), loaded=loaded
+        )
+        measured += found
+        claims = aa.claims(once_each(found), found)
+        false[loaded] = next(iter(claims.values()))
+        beside = "random bursts" if loaded else "none"
+        rows += [(who, str(count), str(count.hits), str(count.of), beside) for who, count in claims.items()]
+        mean, spread = aa.between_processes(found)
+        print(
+            f"\nload {beside}: speedup {with_bounds(mean)} over {len(found)} processes, which spread by {spread:.2f} %"
+        )
+    head = ("who says that the baseline is faster than itself", "share [95 %]", "false", "studies", "load beside")
+    print_table("A/A: false FASTER", head, rows, cpu())
+    if os.environ.get("TRUTH_RECORD"):
+        setting = f"digits_mlp 64-64, batch {config.train.batch_size}, blocks of {config.search.timing.block_s} s"
+        print(f"recorded: {recorded.write(measured, setting, versions)}")
+    assert false[False].share <= MOST_FALSE, str(false[False])
+    assert false[True].bounds[0] <= MOST_FALSE, f"under load: {false[True]}"

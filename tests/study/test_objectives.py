@@ -1,0 +1,192 @@
+"""What the search makes as good as possible, where that is not throughput; and margins that follow float32's metric."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from autotune.config.constraint import Direction
+from autotune.config.objective import Objective
+from autotune.errors import HardwareError
+from autotune.record import events as ev
+from autotune.trial import (
+    BlockConditions,
+    Candidate,
+    EpochPoint,
+    FailureKind,
+    Probe,
+    Stage,
+    TimingVerdict,
+    TrainingRun,
+    TrialState,
+    Xla,
+)
+from tests.study.fake_executor import BF16, F32, WIDTHS, FakeStudy, Request, World, config_of
+
+FASTEST, FRUGAL = Candidate(BF16, 128, Xla.ON, WIDTHS, 8), Candidate(BF16, 64, Xla.OFF, WIDTHS, 1)
+
+
+def joules(candidate: Candidate) -> float:
+    """Per example; the fastest burns the most."""
+    return {FASTEST: 2.0, FRUGAL: 0.25}.get(candidate, 1.0)
+
+
+def with_energy(request: Request, result: object) -> object:
+    if not isinstance(result, Probe):
+        return result
+
+    def conditions(candidate: Candidate, steps: int, blocks: int) -> tuple[BlockConditions, ...]:
+        used = joules(candidate) * candidate.batch_size * steps
+        return tuple(BlockConditions(energy_j=used * (1 + 0.001 * n)) for n in range(blocks))
+
+    own = conditions(result.candidate, result.steps_per_block, len(result.block_step_ms))
+    baseline = Candidate(F32, 32, Xla.AUTO, WIDTHS)
+    other = conditions(baseline, 10, len(result.baseline_step_ms))
+    return replace(
+        result, conditions=own, baseline_conditions=other, baseline_steps_per_block=10, baseline_batch_size=32
+    )
+
+
+def study_of(tmp_path, objective: Objective, world: World, **search: object) -> FakeStudy:
+    config = config_of(finalists=1, **search)
+    config.objective.name = objective
+    return FakeStudy(tmp_path, config, world)
+
+
+def test_energy_prefers_the_frugal_one_and_quotes_joules(tmp_path):
+    view = study_of(tmp_path, Objective.energy, World(altered=with_energy)).run().view
+    confirmed = view.winner.confirmation
+    assert view.winner.candidate == FRUGAL
+    assert confirmed.objective == "energy"
+    assert confirmed.gain.estimate == pytest.approx(4.0, rel=0.01)
+    assert (confirmed.verdict, confirmed.timing) == (TimingVerdict.FASTER, TimingVerdict.FASTER)
+    assert confirmed.speedup.estimate == pytest.approx(1.5 * 2**0.6, rel=0.02), "the speedup is told beside it"
+    assert view.winner.gain.estimate == pytest.approx(4.0, rel=0.01)
+    wasteful = next(t for t in view.trials.values() if t.candidate == FASTEST)
+    assert wasteful.state is TrialState.SLOWER
+    assert wasteful.reason == "x0.50 the baseline's energy: nothing to verify"
+
+
+def test_energy_that_the_device_does_not_count_is_refused_at_the_first_probe(tmp_path):
+    study = study_of(tmp_path, Objective.energy, World())
+    with pytest.raises(HardwareError, match=r"objective=energy needs a device whose energy NVML counts, but "):
+        study.run()
+    assert study.of_kind(ev.Trained) == []
+
+
+def test_energy_that_one_probe_lacks_fails_that_trial_alone(tmp_path):
+    def altered(request: Request, result: object) -> object:
+        result = with_energy(request, result)
+        if isinstance(result, Probe) and request.candidate == FRUGAL:
+            return replace(result, conditions=())
+        return result
+
+    view = study_of(tmp_path, Objective.energy, World(altered=altered)).run().view
+    [failed] = [t for t in view.trials.values() if t.failure is not None]
+    assert (failed.candidate, failed.failure.kind) == (FRUGAL, FailureKind.UNSUPPORTED)
+    assert failed.state is TrialState.FAILED
+
+
+def test_memory_is_compared_within_each_process(tmp_path):
+    def altered(request: Request, result: object) -> object:
+        if not isinstance(result, Probe):
+            return result
+        used = 100.0 if request.candidate == FRUGAL else 400.0
+        return replace(result, peak_memory_mb=used, baseline_peak_memory_mb=300.0)
+
+    view = study_of(tmp_path, Objective.memory, World(altered=altered)).run().view
+    assert view.winner.candidate == FRUGAL
+    gain = view.winner.confirmation.gain
+    assert (gain.estimate, gain.low, gain.high, gain.n) == (
+        pytest.approx(3.0),
+        pytest.approx(3.0),
+        pytest.approx(3.0),
+        3,
+    )
+
+
+def learns(reaches: dict[Candidate, int]) -> World:
+    """Three epochs of equal length; a candidate's metric is the final one from a given epoch on, 0.1 before it."""
+
+    def altered(request: Request, result: object) -> object:
+        if not isinstance(result, TrainingRun):
+            return result
+        epoch_s, first = result.train_s / 3, reaches.get(request.candidate, 1)
+        curve = tuple(
+            EpochPoint(n, 1.0, result.metric if n >= first else 0.1, n * epoch_s * (1 + 1e-4 * request.seed))
+            for n in (1, 2, 3)
+        )
+        return replace(result, curve=curve)
+
+    return World(altered=altered)
+
+
+def test_time_to_accuracy_prefers_what_learns_sooner_over_what_steps_faster(tmp_path):
+    late = {FASTEST: 3, Candidate(F32, 32, Xla.AUTO, WIDTHS): 2}
+    study = study_of(tmp_path, Objective.time_to_accuracy, learns(late)).run()
+    view = study.view
+    fastest = next(t for t in view.trials.values() if t.candidate == FASTEST)
+    assert fastest.speedup.estimate > view.winner.speedup.estimate
+    assert fastest.gain.estimate < view.winner.gain.estimate
+    confirmed = view.winner.confirmation
+    assert (confirmed.objective, confirmed.verdict) == ("time_to_accuracy", TimingVerdict.FASTER)
+    reached = confirmed.time_to_accuracy
+    assert confirmed.gain == reached.ratio
+    assert len(reached.candidate_s) == len(reached.baseline_s) == 3
+    assert all(
+        run.recipe.evaluations == run.recipe.epochs for t in view.trials.values() for g in t.runs.values() for run in g
+    )
+
+
+def test_one_that_never_reaches_float32s_accuracy_does_not_pass(tmp_path):
+    world = learns({})
+    inner = world.altered
+
+    def altered(request: Request, result: object) -> object:
+        result = inner(request, result)
+        unseen = isinstance(result, TrainingRun) and request.candidate == FASTEST and request.seed == 1
+        return replace(result, curve=()) if unseen else result
+
+    world.altered = altered
+    view = study_of(tmp_path, Objective.time_to_accuracy, world).run().view
+    fastest = next(t for t in view.trials.values() if t.candidate == FASTEST)
+    assert fastest.state is TrialState.REJECTED
+    assert fastest.reason.endswith("it did not reach float32's accuracy, less the margin, on every seed")
+    assert view.winner.candidate != FASTEST
+
+
+def test_throughput_tells_the_time_to_accuracy_too(tmp_path):
+    confirmed = study_of(tmp_path, Objective.throughput, learns({})).run().view.winner.confirmation
+    assert (confirmed.objective, confirmed.gain) == ("throughput", confirmed.speedup)
+    assert confirmed.time_to_accuracy.ratio.estimate == pytest.approx(confirmed.speedup.estimate, rel=0.05)
+    assert confirmed.epoch_s < confirmed.baseline_epoch_s
+
+
+@pytest.mark.parametrize(("loses", "wins"), [(0.02, True), (0.06, False)])
+def test_a_relative_margin_is_a_share_of_float32s_own_metric(tmp_path, loses: float, wins: bool):
+    """5 % of about 0.8 is 0.04: twenty points of a thousand are within, sixty are not."""
+    config = config_of(finalists=1)
+    config.constraint.relative, config.constraint.margin = True, 0.05
+    view = FakeStudy(tmp_path, config, World(loss=lambda c: loses)).run().view
+    assert (view.decided.winner != ev.BASELINE_TRIAL) is wins
+    if wins:
+        verdict = view.winner.confirmation.accuracy
+        assert verdict.relative_margin == 0.05
+        assert verdict.margin == pytest.approx(0.04, rel=0.02)
+        assert view.winner.accuracy.margin == pytest.approx(0.04, rel=0.02)
+
+
+def test_a_relative_margin_works_downwards_too(tmp_path):
+    config = config_of(finalists=1)
+    config.constraint.direction, config.constraint.metric = Direction.lower, "loss"
+    config.constraint.relative, config.constraint.margin = True, 0.05
+    view = FakeStudy(tmp_path, config, World(loss=lambda c: 0.02)).run().view
+    assert view.winner.confirmation.accuracy.delta.estimate == pytest.approx(-0.02, abs=0.002)
+    assert view.winner.confirmation.succeeded
+
+
+def test_the_stage_of_a_request_tells_how_exactly_it_is_timed(tmp_path):
+    study = study_of(tmp_path, Objective.throughput, World()).run()
+    stages = {request.stage for request in study.executor.requests if request.operation == "probe"}
+    assert stages >= {Stage.BASELINE, Stage.SCREEN, Stage.CONFIRM}

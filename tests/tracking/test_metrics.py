@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from autotune.config.schema import Config
+from autotune.record.events import Trained
+from autotune.record.view import StudyView
+from autotune.tracking.evidence import version_tags
+from autotune.tracking.metrics import Metrics, trial_metrics
+from autotune.tracking.rows import comparisons, trial_row
+from autotune.tracking.study_log import _points
+from autotune.tracking.summary import study_row
+from tests.sample_study import sample_events
+
+
+def _metrics(trial: int, **study: object) -> Metrics:
+    view = StudyView.of(sample_events(**study))  # type: ignore[arg-type]
+    found = trial_metrics(view.trials[trial], view, "accuracy")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def test_a_screened_speed_is_called_that_and_the_short_names_are_of_claims_only() -> None:
+    for trial in range(9):
+        names = _metrics(trial).keys()
+        assert ({"speedup", "step_time_ms", "examples_per_s"} <= names) is (trial in (4, 5))
+        assert ("screen_step_time_ms" in names) is (trial != 6)
+
+
+def test_compilation_and_the_first_step_stand_apart() -> None:
+    found = _metrics(1)
+    assert (found["build_s"], found["first_step_s"]) == (0.4, 0.9)
+    assert found["compile_s"] == pytest.approx(0.9 - 0.00226)
+
+
+def test_what_disturbed_and_what_the_clock_took_are_metrics_of_each_stage() -> None:
+    assert (_metrics(5)["screen_pairs"], _metrics(5)["screen_suspicious_pairs"]) == (12, 3)
+    winner = _metrics(4)
+    assert (winner["confirmed_pairs"], winner["confirmed_suspicious_pairs"]) == (36, 2)
+    assert winner["confirmed_sync_share"] == pytest.approx(0.06 / (2.10 * 0.98 * 48))
+    assert (_metrics(3)["screen_rounds_apart"], winner["screen_rounds_apart"]) == (3, 0)
+    assert winner["pipeline_share"] == pytest.approx(0.22, abs=0.01)
+
+
+def test_learning_is_told_by_the_stage_that_saw_it() -> None:
+    winner, rejected = _metrics(4), _metrics(3)
+    assert (winner["confirmed_epoch_s"], winner["confirmed_baseline_epoch_s"]) == (0.543, 1.31)
+    assert winner["confirmed_time_to_accuracy_ratio"] == pytest.approx(2.36, abs=0.01)
+    assert not [name for name in winner if name.startswith("verify_")]
+    assert rejected["verify_time_to_accuracy_seeds_not_reached"] == 2
+    assert "verify_time_to_accuracy_s" not in rejected
+
+
+def test_health_is_a_metric_of_every_trained_trial() -> None:
+    rejected, winner = _metrics(3), _metrics(4)
+    assert rejected["skipped_steps_share"] == pytest.approx(4 / 90)
+    assert (winner["skipped_steps_share"], winner["non_finite_trainings"]) == (0, 0)
+    assert "loss_scale" not in winner
+    assert "non_finite_trainings" not in _metrics(2)
+
+
+def test_health_of_each_training_is_by_seed_and_by_epoch() -> None:
+    trained = next(event for event in sample_events() if isinstance(event, Trained) and event.trial == 3)
+    points = list(_points(trained, "accuracy"))
+    assert ("by_seed/loss_scale_lowest", 8192.0, 0) in points
+    assert ("by_seed/skipped_steps_share", 2 / 45, 0) in points
+    assert ("by_epoch/skipped_steps_seed_0", 2, 1) in points
+    broken = replace(trained, run=replace(trained.run, loss_finite=False))
+    assert ("by_seed/non_finite", 1, 0) in list(_points(broken, "accuracy"))
+
+
+def test_a_gain_is_a_metric_of_its_own_where_it_is_not_the_speedup() -> None:
+    energy, throughput = _metrics(4, objective="energy"), _metrics(4)
+    assert energy["screen_gain"] == pytest.approx(6.11 * 0.68)
+    assert energy["confirmed_gain"] == pytest.approx(5.94 * 0.68)
+    assert "screen_gain" not in throughput
+    assert throughput["confirmed_gain"] == throughput["confirmed_speedup"]
+
+
+def test_the_study_and_the_version_quote_the_confirmation_alone(config: Config) -> None:
+    view = StudyView.of(sample_events())
+    study = study_row(view, config)
+    confirmed = view.confirmations[0]
+    assert study.metrics["baseline_step_time_ms"] == confirmed.baseline_step_time_ms
+    assert study.metrics["baseline_examples_per_s"] == pytest.approx(32 / 2.10 * 1e3)
+    assert study.metrics["baseline_val_accuracy"] == pytest.approx(confirmed.baseline_metric)
+    assert study.metrics["confirmed_accuracy_sampling_error"] == 0.0031
+    assert (study.tags["objective"], study.tags["gain_verdict"]) == ("throughput", "FASTER")
+    tags = version_tags(view)
+    assert (tags["confirmed_speedup"], tags["confirmed_gain"], tags["gain_verdict"]) == ("5.94", "5.94", "FASTER")
+    screened = f"{view.trials[4].speedup.estimate:.5g}"  # type: ignore[union-attr]
+    assert screened not in [*tags.values(), *(f"{value:.5g}" for value in study.metrics.values())]
+
+
+def test_a_comparison_is_a_tag_of_the_study_and_of_both_finalists() -> None:
+    view = StudyView.of(sample_events())
+    assert comparisons(view) == comparisons(view, 4) == comparisons(view, 5)
+    assert trial_row(view.trials[4], view, "accuracy").tags["compared"] == comparisons(view)
+    assert comparisons(view, 2) is None
+    assert trial_row(view.trials[4], view, "accuracy").tags["share_16bit_from"] == "traced"
+
+
+def test_every_metric_is_a_number_of_a_name_that_mlflow_takes(config: Config) -> None:
+    view = StudyView.of(sample_events(objective="energy", relative=True))
+    rows = [trial_row(trial, view, "accuracy") for trial in view.trials.values()]
+    for built in [*rows, study_row(view, config)]:
+        assert all(isinstance(value, int | float) for value in built.metrics.values())
+        assert all(name.replace("_", "").isalnum() for name in built.metrics)

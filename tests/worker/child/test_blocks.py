@@ -1,0 +1,63 @@
+"""Blocks of steps: their length, what is timed and what is not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from autotune.trial import BlockConditions
+from tests.worker import people
+from tests.worker.child.test_hooks import stepper
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("block_s", "step_ms", "per_execution", "steps"),
+    [(0.1, 10.0, 1, 10), (0.1, 9.9, 1, 11), (0.1, 10.0, 4, 12), (0.1, 300.0, 1, 1), (0.1, 300.0, 8, 8)],
+)
+def test_a_block_lasts_at_least_as_long_as_asked(
+    block_s: float, step_ms: float, per_execution: int, steps: int
+) -> None:
+    assert stepper(per_execution=per_execution).steps_for(block_s, step_ms) == steps
+
+
+def test_a_block_takes_just_its_steps_and_one_lead_in() -> None:
+    timed = stepper(per_execution=2)
+    timed.first_step_s()
+    timed.block(6)
+    assert int(timed.model.optimizer.iterations.numpy()) == 2 + 2 + 6
+    assert 0 < timed.loss < 10
+
+
+def test_conditions_are_read_around_the_timed_part_and_not_within_it() -> None:
+    from autotune.worker.child.blocks import Stepper
+
+    read: list[tuple[str, int]] = []
+
+    class Slow:
+        def begin(self) -> None:
+            read.append(("begin", int(model.optimizer.iterations.numpy())))
+            time.sleep(0.2)
+
+        def end(self) -> BlockConditions:
+            read.append(("end", int(model.optimizer.iterations.numpy())))
+            time.sleep(0.2)
+            return BlockConditions(preemptions=len(read))
+
+    bare = stepper()
+    model: Any = bare.model
+    timed = Stepper(model, bare.batches, people.candidate(), watch=Slow())  # type: ignore[arg-type]
+    bare.first_step_s()
+    block = timed.block(4)
+    assert read == [("begin", 2), ("end", 6)]
+    assert block.step_ms * 4 < 200
+    assert block.conditions == BlockConditions(preemptions=2)
+
+
+def test_waiting_for_an_idle_device_is_far_shorter_than_a_block() -> None:
+    timed = stepper()
+    timed.first_step_s()
+    assert 0 < timed.sync_ms() < 5
