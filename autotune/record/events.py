@@ -203,7 +203,7 @@ class FinalistsCompared:
 
     Attributes:
         speedup: throughput of `trial` over that of `other`.
-        preferred: the trial that is confirmed first.
+        preferred: the trial that goes first through what follows.
         reason: one line, for a reader.
     """
 

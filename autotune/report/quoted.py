@@ -74,9 +74,9 @@ def compared(view: StudyView) -> list[str]:
 
 
 def comparison(view: StudyView, found: FinalistsCompared) -> str:
-    """`trial 6 against trial 5 in one process: 1.01x [0.99, 1.03] SAME: trial 5 is confirmed first, ...`."""
+    """`trial 6 against trial 5 in one process: 1.01x [0.99, 1.03] SAME: trial 5 goes first, ...`."""
     text = f"trial {found.trial} against trial {found.other} in one process: {phrases.speedup(found.speedup)}"
-    return f"{text} {found.verdict.value}: trial {found.preferred} is confirmed first, {_why(view, found)}"
+    return f"{text} {found.verdict.value}: trial {found.preferred} goes first, {_why(view, found)}"
 
 
 def _why(view: StudyView, found: FinalistsCompared) -> str:

@@ -87,23 +87,25 @@ class Proposer:
 
 
 def first_guesses(space: Space) -> Iterator[Candidate]:
-    """What a person would try first, at the user's own widths: each 16-bit policy at the user's own batch, then larger.
+    """What a person would try first, at the user's own widths.
 
-    The first of these is also the answer to the question that people ask: "what did mixed precision alone do?" The last
-    two, in the most promising policy, change least and so keep the accuracy best: more steps per call at the user's own
-    batch and at the next.
+    The first of these is also the answer to the question that people ask: "what did mixed precision alone do?" Then the
+    next batch, which changes least and so keeps the accuracy best, in 16 bit and in float32; then what large batches
+    could give; then more steps per call where accuracy is safest.
     """
     own, sizes = space.baseline, sorted(space.batch_sizes)
-    middle = sizes[len(sizes) // 2]
+    middle, largest = sizes[len(sizes) // 2], sizes[-1]
     following = next((size for size in sizes if size > own.batch_size), own.batch_size)
     steps = max(space.steps_per_execution)
     xla = Xla.OFF if Xla.OFF in space.xla else space.xla[0]
     low = [policy for policy in space.policies if not policy.is_float32] or list(space.policies)
-    order = [(policy, batch, 1) for batch in (own.batch_size, sizes[-1], middle) for policy in low]
-    order.append((Policy("float32"), middle, 1))
+    order = [(policy, batch, 1) for batch in (own.batch_size, following) for policy in low]
+    order.append((Policy("float32"), following, 1))
+    order += [(policy, batch, 1) for batch in (largest, middle) for policy in low]
     order += [(low[0], batch, steps) for batch in (own.batch_size, following)]
     guesses = [Candidate(policy, batch, xla, own.widths, calls) for policy, batch, calls in order]
-    return iter(guess for guess in guesses if guess.policy in space.policies and space.holds(guess))
+    held = (guess for guess in guesses if guess.policy in space.policies and space.holds(guess))
+    return iter(dict.fromkeys(held))
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:

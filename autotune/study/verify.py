@@ -69,7 +69,8 @@ class Verification:
 
     def _challenge(self) -> None:
         """Whether one that screening could not tell apart is the better one to confirm; then it has to pass too."""
-        for other in challengers(self._context, self._passed[0], self._queue):
+        hopeful = [trial for trial in self._queue if not self._put_off(trial)]
+        for other in challengers(self._context, self._passed[0], hopeful):
             leader = self._passed[0]
             if not self._affordable(other):
                 return
@@ -91,10 +92,12 @@ class Verification:
             return True
         if gate.clearly_lost(context, trial):
             self._lost.append(trial)
-            # What a batch costs in accuracy hardly depends on the policy: as large ones are tried last.
-            smallest = min(found.candidate.batch_size for found in self._lost)
-            self._queue.sort(key=lambda other: other.candidate.batch_size >= smallest)
+            self._queue.sort(key=self._put_off)
         return False
+
+    def _put_off(self, trial: TrialView) -> bool:
+        """Whether it comes last: what a batch costs in accuracy hardly depends on the policy."""
+        return any(trial.candidate.batch_size >= found.candidate.batch_size for found in self._lost)
 
     def _lost_alike(self, trial: TrialView) -> TrialView | None:
         """A trial of the same policy and no larger batch that clearly lost accuracy."""

@@ -59,7 +59,7 @@ def test_a_disturbed_probe_says_so_and_that_nothing_was_dropped():
 
 
 def test_finalists_that_were_compared_have_a_line_and_a_row_of_the_answer():
-    text = "trial 4 against trial 5 in one process: 1.18x [1.16, 1.20] FASTER: trial 4 is confirmed first, it is faster"
+    text = "trial 4 against trial 5 in one process: 1.18x [1.16, 1.20] FASTER: trial 4 goes first, it is faster"
     lines = [line for line in show(sample_events()) if text in line]
     assert len(lines) == 2
     assert "confirm    #4" in lines[0]

@@ -66,9 +66,9 @@ def test_a_share_that_noise_pushed_below_zero_is_nothing():
 @pytest.mark.parametrize(
     ("verdict", "preferred", "ending"),
     [
-        (TimingVerdict.FASTER, 4, "FASTER: trial 4 is confirmed first, it is faster"),
-        (TimingVerdict.SAME, 5, "SAME: trial 5 is confirmed first, it changes fewer of your settings"),
-        (TimingVerdict.UNCLEAR, 5, "UNCLEAR: trial 5 is confirmed first, it changes fewer of your settings"),
+        (TimingVerdict.FASTER, 4, "FASTER: trial 4 goes first, it is faster"),
+        (TimingVerdict.SAME, 5, "SAME: trial 5 goes first, it changes fewer of your settings"),
+        (TimingVerdict.UNCLEAR, 5, "UNCLEAR: trial 5 goes first, it changes fewer of your settings"),
     ],
 )
 def test_finalists_that_were_compared_say_which_is_first_and_why(verdict: TimingVerdict, preferred: int, ending: str):
@@ -80,7 +80,7 @@ def test_finalists_that_were_compared_say_which_is_first_and_why(verdict: Timing
 def test_of_finalists_as_simple_as_one_another_the_leader_stays():
     view, event = compared(TimingVerdict.SAME, 5)
     view.trials[4].candidate = replace(view.trials[5].candidate, policy=Policy("mixed_float16"))
-    assert quoted.comparison(view, event).endswith("trial 5 is confirmed first, it was ahead in the screening")
+    assert quoted.comparison(view, event).endswith("trial 5 goes first, it was ahead in the screening")
 
 
 def test_a_shortfall_leads_with_the_objective():

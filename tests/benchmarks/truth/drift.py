@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Iterator
@@ -12,13 +11,14 @@ from pathlib import Path
 from statistics import median
 
 from autotune.config.schema import Config
+from autotune.decide import timing
 from autotune.hardware.host import read_host
 from autotune.trial import Interval, Probe, Stage
 from tests.benchmarks.truth.coverage import interval_of
 from tests.benchmarks.truth.load import cores_taken
 from tests.benchmarks.truth.workers import Worker, fresh_worker, small
 
-PAIRS = 24
+PAIRS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Repetition:
 
 def config() -> Config:
     """A step that uses all cores of a small machine, and as many pairs in every measurement: half of them is known."""
-    model = ("model.widths=[512,256]", "train.batch_size=64", "search.timing.block_s=0.05")
+    model = ("model.widths=[512,256]", "train.batch_size=64", "search.timing.block_s=0.1")
     pairs = (f"search.timing.min_pairs={PAIRS}", f"search.timing.max_pairs={PAIRS}", "search.timing.max_s=120")
     return small(*model, *pairs)
 
@@ -115,6 +115,6 @@ def _cores_taken_after(wait_s: float) -> Iterator[None]:
                 over = True
 
 
-def shift(before: list[float], after: list[float]) -> float:
-    """By which factor a ratio moves, the median of the repetitions, up or down; 1 for not at all."""
-    return math.exp(abs(median(math.log(b / a) for b, a in zip(before, after, strict=True))))
+def shift(before: list[float], after: list[float]) -> Interval:
+    """The factor by which a ratio moves, over all repetitions; 1 for not at all."""
+    return timing.pooled_speedup([moved / still for still, moved in zip(before, after, strict=True)])

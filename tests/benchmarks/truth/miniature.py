@@ -11,12 +11,18 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import exp
+from statistics import stdev
 
+from autotune.config.objective import ObjectiveConfig
 from autotune.decide import timing
 from autotune.trial import Interval, TimingVerdict
 
 SCREENED = 2
 """Candidates that a miniature study screens."""
+
+THRESHOLD = ObjectiveConfig().threshold
+"""The least speedup that counts as faster."""
 
 CONFIRMING = 3
 """Fresh processes that confirm one: `search.timing.processes`."""
@@ -78,10 +84,23 @@ class Miniature:
         """The figure that would be quoted."""
         return timing.pooled_speedup([interval_of(pairs).estimate for pairs in self.confirming])
 
+    @property
+    def says_faster(self) -> bool:
+        """Whether the study names a winner: only what screening puts above the threshold is confirmed."""
+        return self.fastest.estimate > THRESHOLD and is_faster(self.confirmed)
+
 
 def is_faster(interval: Interval) -> bool:
     """Whether the product would say FASTER."""
-    return timing.verdict(interval) is TimingVerdict.FASTER
+    return timing.verdict(interval, THRESHOLD) is TimingVerdict.FASTER
+
+
+def between_processes(processes: Sequence[Process]) -> tuple[Interval, float]:
+    """Mean speedup over all comparisons, the process being the unit, and the spread of its processes [per cent]."""
+    centres = [
+        timing.centre([timing.centre(pairs.log_ratios) for pairs in process.comparisons]) for process in processes
+    ]
+    return timing.pooled_speedup([exp(centre) for centre in centres]), 100 * stdev(centres)
 
 
 def once_each(processes: Sequence[Process]) -> list[Miniature]:
