@@ -62,10 +62,10 @@ def _disturbances(blocks: Sequence[tuple[BlockConditions, float | None]]) -> Ite
     """What the conditions of a pair's blocks tell, each with the usual clock of its series [MHz]."""
     foreign = max((block.foreign_cpu or 0.0 for block, _ in blocks), default=0.0)
     if foreign > MOST_FOREIGN_CPU:
-        yield f"other processes took {foreign:.0%} of the CPU"
+        yield f"other processes took {foreign * 100:.0f} % of the CPU"
     steal = max((block.steal or 0.0 for block, _ in blocks), default=0.0)
     if steal > MOST_STEAL:
-        yield f"the hypervisor took {steal:.0%} of the CPU"
+        yield f"the hypervisor took {steal * 100:.0f} % of the CPU"
     throttled = sorted({name for block, _ in blocks for name in block.throttled or ()})
     if throttled:
         yield f"the GPU held its clock back ({', '.join(throttled)})"
@@ -89,7 +89,7 @@ def _outlier(logs: Sequence[float], pair: int) -> Iterator[str]:
     deviation = _SD_PER_MAD * statistics.median(abs(value - middle) for value in others)
     off = logs[pair] - middle
     if abs(off) > OUTLYING * deviation and abs(math.expm1(off)) >= SMALLEST_OUTLIER:
-        yield f"it lies {math.expm1(off):+.0%} off the others"
+        yield f"it lies {math.expm1(off) * 100:+.0f} % off the others"
 
 
 def _median(values: Sequence[float | None]) -> float | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import Counter
+from collections.abc import Iterable
 
 from autotune.record.view import StudyView
 from autotune.report import blocks, figures, phrases, quoted
@@ -14,6 +16,7 @@ AIM = 0.01
 """Most that the clock and the wait for the device may take of a block."""
 
 _REASONS = 3
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 
 def how_measured(view: StudyView) -> list[str]:
@@ -52,12 +55,29 @@ def disturbed_line(timed: Blocks) -> str:
     unread = "" if timed.conditions else ", as far as the times tell: nothing could be read of the machine"
     if not timed.suspicious:
         return f"none of {timed.pairs} pairs{unread}; none was dropped"
-    reasons = list(dict.fromkeys(phrases.one_line(found.reason) for found in timed.suspicious))
+    reasons = _summed_up(found.reason for found in timed.suspicious)
     told = "; ".join(reasons[:_REASONS])
     if (more := len(reasons) - _REASONS) > 0:
         told += f"; and {more} more"
     counted = "they count as all others do, none was dropped"
     return f"{len(timed.suspicious)} of {timed.pairs} pairs ({told}){unread}; {counted}"
+
+
+def _summed_up(reasons: Iterable[str]) -> list[str]:
+    """Reasons that differ in a number alone, as one with its range and how many pairs it is of; the commonest first."""
+    numbers: dict[str, list[float]] = {}
+    for reason in reasons:
+        for part in phrases.one_line(reason).split("; "):
+            found = _NUMBER.search(part)
+            kind = part if found is None else f"{part[: found.start()]}{{}}{part[found.end() :]}"
+            numbers.setdefault(kind, []).append(float(found.group()) if found else 0.0)
+    commonest = sorted(numbers.items(), key=lambda item: -len(item[1]))
+    return [f"{kind.format(_span(values))} in {len(values)}" for kind, values in commonest]
+
+
+def _span(values: list[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _machine(conditions: tuple[BlockConditions, ...]) -> list[tuple[str, str]]:

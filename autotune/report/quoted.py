@@ -29,7 +29,7 @@ def confirmed(view: StudyView, trial: TrialView) -> Rows:
     if confirmation.speedup is not None:
         rows.append(("speed", _speed(confirmation, confirmation.speedup)))
     share = blocks.pipeline_share(trial)
-    if share is not None and share.estimate > INPUT_BOUND:
+    if share is not None and share.low > INPUT_BOUND:
         rows.append(("input", f"{pipeline(share, 'a step')}, so that a faster pipeline would pay"))
     if confirmation.accuracy is not None:
         rows.append((measure.name, _accuracy(view, measure, confirmation, confirmation.accuracy)))
@@ -64,7 +64,11 @@ def shortfall(view: StudyView, confirmation: Confirmation) -> str:
 def pipeline(share: Interval, step: str) -> str:
     """`the input pipeline takes 7 % [5, 9] of a step: compute-bound`."""
     low, middle, high = (round(value * 100) for value in (share.low, share.estimate, share.high))
-    bound = "input-bound" if share.estimate > INPUT_BOUND else "compute-bound"
+    bound = "too uncertain to call"
+    if share.low > INPUT_BOUND:
+        bound = "input-bound"
+    elif share.high < INPUT_BOUND:
+        bound = "compute-bound"
     return f"the input pipeline takes {middle} % [{low}, {high}] of {step}: {bound}"
 
 

@@ -32,12 +32,15 @@ def ten(**changed: Any) -> Probe:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"foreign_cpu": 0.11}, "other processes took 11% of the CPU"),
-        ({"steal": 0.03}, "the hypervisor took 3% of the CPU"),
+        ({"foreign_cpu": 0.11}, "other processes took 11 % of the CPU"),
+        ({"steal": 0.03}, "the hypervisor took 3 % of the CPU"),
         ({"throttled": ("power_cap", "hardware_thermal")}, "the GPU held its clock back (hardware_thermal, power_cap)"),
         ({"gpu_clock_mhz": 1410}, "the GPU ran at 1410 MHz instead of 1500"),
         ({"gpu_clock_mhz": 1590}, "the GPU ran at 1590 MHz instead of 1500"),
-        ({"foreign_cpu": 0.5, "steal": 0.1}, "other processes took 50% of the CPU; the hypervisor took 10% of the CPU"),
+        (
+            {"foreign_cpu": 0.5, "steal": 0.1},
+            "other processes took 50 % of the CPU; the hypervisor took 10 % of the CPU",
+        ),
     ],
 )
 def test_a_disturbed_pair_is_flagged_once_with_all_its_reasons(changed: dict[str, Any], reason: str) -> None:
@@ -61,10 +64,10 @@ def test_what_is_usual_or_unknown_is_not(changed: dict[str, Any]) -> None:
 def test_the_baselines_block_of_a_pair_counts_too_and_the_worse_of_both_is_told() -> None:
     blocks = tuple(replace(CALM, foreign_cpu=share) for share in (0.0, 0.4, 0.2))
     found = suspicions(replace(probe([1.0] * 3, [1.0] * 3), conditions=blocks[::-1], baseline_conditions=blocks))
-    assert [(one.pair, one.reason[:24]) for one in found] == [
-        (0, "other processes took 20%"),
-        (1, "other processes took 40%"),
-        (2, "other processes took 20%"),
+    assert [(one.pair, one.reason[:25]) for one in found] == [
+        (0, "other processes took 20 %"),
+        (1, "other processes took 40 %"),
+        (2, "other processes took 20 %"),
     ]
 
 
@@ -76,7 +79,7 @@ def test_a_candidate_that_runs_at_a_clock_of_its_own_is_not_disturbed() -> None:
 def test_without_conditions_ratios_are_still_compared() -> None:
     own = [2.0, 2.01, 1.99, 2.0, 2.6, 2.0, 2.01, 1.99]
     assert suspicions(probe(own, [4.0] * 8, conditions=(), baseline_conditions=())) == (
-        Suspicion(4, "it lies -23% off the others"),
+        Suspicion(4, "it lies -23 % off the others"),
     )
     assert [one.pair for one in suspicions(probe(own))] == [4], "the baseline's own probe has step times only"
 

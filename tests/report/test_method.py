@@ -27,10 +27,13 @@ def test_a_confirmation_says_how_it_was_timed_what_disturbed_and_what_the_machin
 
 
 def test_what_disturbed_is_told_with_its_reasons_and_nothing_was_dropped():
-    reasons = ("other processes took 31 % of the CPU", "a", "b", "c", "a")
+    cpu = "other processes took {} % of the CPU"
+    reasons = (cpu.format(31), f"{cpu.format(12)}; a", "b", f"c; {cpu.format(12)}", "a")
     timed = Blocks((probe(4),), tuple(Suspicion(pair, reason) for pair, reason in enumerate(reasons)))
     line = disturbed_line(timed)
-    assert line.startswith("5 of 12 pairs (other processes took 31 % of the CPU; a; b; and 1 more)")
+    assert line.startswith(
+        "5 of 12 pairs (other processes took 12 to 31 % of the CPU in 3; a in 2; b in 1; and 1 more)"
+    )
     assert line.endswith("they count as all others do, none was dropped")
     assert disturbed_line(Blocks((probe(4),))) == "none of 12 pairs; none was dropped"
 

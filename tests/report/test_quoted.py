@@ -52,7 +52,12 @@ def test_throughput_has_one_row_and_another_objective_one_more_that_leads():
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.07, "7 % [5, 9] of a step: compute-bound"), (0.21, "21 % [19, 23] of a step: input-bound")]
+    ("share", "text"),
+    [
+        (0.07, "7 % [5, 9] of a step: compute-bound"),
+        (0.21, "21 % [19, 23] of a step: too uncertain to call"),
+        (0.23, "23 % [21, 25] of a step: input-bound"),
+    ],
 )
 def test_a_step_that_waits_for_its_input_is_called_input_bound(share: float, text: str):
     found = Interval(share, share - 0.02, share + 0.02, 0.95, 12, "pairs")
