@@ -104,7 +104,8 @@ def _judged(event: ev.TrialJudged, view: StudyView) -> list[Line]:
 
 
 def _compared(event: ev.FinalistsCompared, view: StudyView) -> list[Line]:
-    return [("confirm", f"{event.trial}", quoted.comparison(view, event))]
+    stage = view.stage.stage.value if view.stage is not None else ""
+    return [(stage, f"{event.trial}", quoted.comparison(event))]
 
 
 def _confirmed(event: ev.FinalistConfirmed, view: StudyView) -> list[Line]:

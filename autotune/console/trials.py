@@ -67,7 +67,7 @@ class TrialTable:
         yield table
         yield Text(self._legend(len(trials), measure, "predicted" in rooms), style="dim")
         if self._view.comparisons and self._view.decided is None:
-            text = quoted.comparison(self._view, self._view.comparisons[-1])
+            text = quoted.comparison(self._view.comparisons[-1])
             yield Text(text, style="dim", no_wrap=True, overflow="crop")
         if "verdict" not in rooms:
             yield from self._failures(trials)

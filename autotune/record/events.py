@@ -204,7 +204,7 @@ class FinalistsCompared:
     Attributes:
         speedup: throughput of `trial` over that of `other`.
         preferred: the trial that goes first through what follows.
-        reason: one line, for a reader.
+        reason: why, in a few words.
     """
 
     trial: int

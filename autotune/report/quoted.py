@@ -8,8 +8,7 @@ from autotune.report import blocks, phrases, training
 from autotune.report.measure import Measure
 from autotune.report.objective import Goal
 from autotune.report.reached import sizes
-from autotune.study.ranking import departures
-from autotune.trial import Accuracy, Confirmation, Interval, TimingVerdict
+from autotune.trial import Accuracy, Confirmation, Interval
 
 INPUT_BOUND = 0.2
 """A pipeline's share of a step from which on a faster step is mostly waiting for its input."""
@@ -74,24 +73,13 @@ def pipeline(share: Interval, step: str) -> str:
 
 def compared(view: StudyView) -> list[str]:
     """Finalists that screening could not tell apart: how each pair compared, and which one was confirmed first."""
-    return [comparison(view, found) for found in view.comparisons]
+    return [comparison(found) for found in view.comparisons]
 
 
-def comparison(view: StudyView, found: FinalistsCompared) -> str:
+def comparison(found: FinalistsCompared) -> str:
     """`trial 6 against trial 5 in one process: 1.01x [0.99, 1.03] SAME: trial 5 goes first, ...`."""
     text = f"trial {found.trial} against trial {found.other} in one process: {phrases.speedup(found.speedup)}"
-    return f"{text} {found.verdict.value}: trial {found.preferred} goes first, {_why(view, found)}"
-
-
-def _why(view: StudyView, found: FinalistsCompared) -> str:
-    if found.verdict in (TimingVerdict.FASTER, TimingVerdict.SLOWER):
-        return "it is faster"
-    rejected = found.other if found.preferred == found.trial else found.trial
-    candidates = [view.trials[number].candidate for number in (found.preferred, rejected) if number in view.trials]
-    if view.baseline is None or len(candidates) < 2:
-        return phrases.one_line(found.reason)
-    own, other = (departures(candidate, view.baseline.candidate) for candidate in candidates)
-    return "it changes fewer of your settings" if own < other else "it was ahead in the screening"
+    return f"{text} {found.verdict.value}: trial {found.preferred} goes first, {phrases.one_line(found.reason)}"
 
 
 def _gain(goal: Goal, trial: TrialView, confirmation: Confirmation, gain: Interval) -> str:

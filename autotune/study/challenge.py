@@ -35,7 +35,7 @@ def _fits_beside(trial: TrialView) -> bool:
 
 
 def preferred(context: StudyContext, trial: TrialView, leader: TrialView) -> TrialView:
-    """The one to confirm first: the faster, or where that is open or they are the same, the simpler one.
+    """The one to go on with: the faster, or the simpler one where they are as good as equal.
 
     A comparison that fails leaves the leader; the failure is recorded.
     """
@@ -60,12 +60,14 @@ def preferred(context: StudyContext, trial: TrialView, leader: TrialView) -> Tri
 def _choice(
     context: StudyContext, trial: TrialView, leader: TrialView, verdict: TimingVerdict, against: Interval
 ) -> tuple[TrialView, str]:
-    told = f"trial {trial.number} has x{against.estimate:.2f} [{against.low:.2f}, {against.high:.2f}] the throughput of"
-    told = f"{told} trial {leader.number} in one process: {verdict.value}"
-    if verdict is TimingVerdict.FASTER:
-        return trial, told
-    if verdict is TimingVerdict.SLOWER:
-        return leader, told
+    """Who goes first and why. Where it stays unclear, an estimate beyond a tie decides: it is the best guess."""
+    tie, unclear = context.config.objective.tie, verdict is TimingVerdict.UNCLEAR
+    faster = "it seems faster" if unclear else "it is faster"
+    if verdict is TimingVerdict.FASTER or (unclear and against.estimate > tie):
+        return trial, faster
+    if verdict is TimingVerdict.SLOWER or (unclear and against.estimate < 1 / tie):
+        return leader, faster
     own, other = (departures(found.candidate, context.baseline) for found in (trial, leader))
-    simpler = trial if own < other else leader
-    return simpler, f"{told}, and trial {simpler.number} changes {'fewer' if own != other else 'no more'} settings"
+    if own == other:
+        return leader, "it was ahead in the screening"
+    return (trial if own < other else leader), "it changes fewer of your settings"

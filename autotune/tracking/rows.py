@@ -81,7 +81,7 @@ def study_tags(view: StudyView) -> dict[str, object]:
 def comparisons(view: StudyView, trial: int | None = None) -> str | None:
     """What finalists showed that were timed against one another, all of them or those with this trial."""
     found = [event for event in view.comparisons if trial is None or trial in (event.trial, event.other)]
-    return "; ".join(comparison(view, event) for event in found) or None
+    return "; ".join(comparison(event) for event in found) or None
 
 
 def title(hardware: dict[str, object]) -> str:

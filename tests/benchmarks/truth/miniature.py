@@ -103,6 +103,16 @@ def between_processes(processes: Sequence[Process]) -> tuple[Interval, float]:
     return timing.pooled_speedup([exp(centre) for centre in centres]), 100 * stdev(centres)
 
 
+def first_pair(processes: Sequence[Process]) -> Interval:
+    """Mean speedup of the first pair of each comparison alone, the process being the unit.
+
+    It tells whether a model's first block is slower than its others, such as the baseline's after another model was
+    built: the mean over all pairs would hide that.
+    """
+    centres = [timing.centre([pairs.log_ratios[0] for pairs in process.comparisons]) for process in processes]
+    return timing.pooled_speedup([exp(centre) for centre in centres])
+
+
 def once_each(processes: Sequence[Process]) -> list[Miniature]:
     """Studies that use every measurement once: what one process screened is confirmed in the next three.
 

@@ -22,9 +22,10 @@ from pathlib import Path
 
 import pytest
 
+from autotune.trial import Interval
 from tests.benchmarks.figures import cpu, print_table, with_bounds
 from tests.benchmarks.truth import aa, recorded
-from tests.benchmarks.truth.miniature import CONFIRMING, Process, between_processes, once_each
+from tests.benchmarks.truth.miniature import CONFIRMING, Process, between_processes, first_pair, once_each
 from tests.benchmarks.truth.sizes import size
 
 pytestmark = [pytest.mark.truth, pytest.mark.timeout(3600)]
@@ -36,12 +37,15 @@ LOADED_STUDIES = -(-STUDIES // 5)
 LOADED_PROCESSES = max(CONFIRMING + 1, PROCESSES // 2)
 
 MOST_FALSE = 0.01
+# What a first pair may be off by, as a factor.
+WARM = 1.01
 
 
 def test_a_baseline_is_not_found_faster_than_itself(tmp_path: Path) -> None:
     config = aa.config()
     measured: list[Process] = []
     rows, false = [], {}
+    firsts: dict[bool, Interval] = {}
     for loaded, studies, processes in ((False, STUDIES, PROCESSES), (True, LOADED_STUDIES, LOADED_PROCESSES)):
         found, versions = aa.measure(
             config, tmp_path, processes=processes, rows=-(-studies // processes), loaded=loaded
@@ -52,8 +56,10 @@ def test_a_baseline_is_not_found_faster_than_itself(tmp_path: Path) -> None:
         beside = "random bursts" if loaded else "none"
         rows += [(who, str(count), str(count.hits), str(count.of), beside) for who, count in claims.items()]
         mean, spread = between_processes(found)
+        first = firsts[loaded] = first_pair(found)
         print(
-            f"\nload {beside}: speedup {with_bounds(mean)} over {len(found)} processes, which spread by {spread:.2f} %"
+            f"\nload {beside}: speedup {with_bounds(mean)} over {len(found)} processes, which spread by {spread:.2f} %;"
+            f" by first pairs alone {with_bounds(first)}"
         )
     head = ("who says that the baseline is faster than itself", "share [95 %]", "false", "studies", "load beside")
     print_table("A/A: false FASTER", head, rows, cpu())
@@ -62,3 +68,5 @@ def test_a_baseline_is_not_found_faster_than_itself(tmp_path: Path) -> None:
         print(f"recorded: {recorded.write(measured, setting, versions)}")
     assert false[False].share <= MOST_FALSE, str(false[False])
     assert false[True].bounds[0] <= MOST_FALSE, f"under load: {false[True]}"
+    assert firsts[False].low < WARM, f"the baseline's first block is slow: {with_bounds(firsts[False])}"
+    assert firsts[False].high > 1 / WARM, f"a candidate's first block is slow: {with_bounds(firsts[False])}"

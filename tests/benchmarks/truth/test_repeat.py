@@ -1,8 +1,9 @@
 """Do ten studies of one model, with different seeds, name winners that are equally good?
 
-Ten whole studies of `cifar_mlp` on real CIFAR-10, as `python -m autotune model=cifar_mlp tracking=off` runs them, of one
-given recipe. Then all winners are timed in one run: every round is a fresh process in which the blocks of each alternate with the
-baseline's. At least nine of ten are to lie within 3 % of the best. Winners with other names may be as good.
+Ten whole studies of `cifar_mlp` on real CIFAR-10, as `python -m autotune model=cifar_mlp tracking=off` runs them, of
+one given recipe. Then all winners are timed in one run: every round is a fresh process in which the blocks of each
+alternate with the baseline's. At least nine of ten are to lie within 3 % of the best. Winners with other names may be
+as good.
 
 Each study takes about five minutes on two cores, all of it an hour:
 `python -m pytest tests/benchmarks/truth/test_repeat.py -m truth -s`. What has been measured is kept in TRUTH_STORE
