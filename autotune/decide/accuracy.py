@@ -21,6 +21,8 @@ normal noise and a true loss of exactly the margin, all three looks together pas
 finalists that share the level), 3-5-7 4.6 % (4.8 %). Three uncorrected looks at 5 % pass 9.4 %. Differences with
 heavy symmetric tails, or whose size depends on the seed, pass less often. **Skewed differences pass more often**: where
 one training in ten collapses, five seeds show none of it with probability 0.59, and no test on five seeds can tell.
+Which of the two schedules it is depends on the baseline's spread over seeds that the gate uses too: averaged over that
+choice the error is the one above; where all noise is the baseline's own and it happened to look quiet, it is 7 %.
 `tests/benchmarks/truth` prints all of it.
 
 Assumed: differences near enough to normal, and seeds drawn alike for both.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,6 +24,11 @@ def speedup(probe: Probe, baseline_batch: int) -> Interval:
         baseline_batch: examples per baseline step.
     """
     ratios = timing.log_ratios(probe.baseline_step_ms, probe.block_step_ms, baseline_batch, probe.candidate.batch_size)
+    return _interval(probe, ratios)
+
+
+def _interval(probe: Probe, ratios: Sequence[float]) -> Interval:
+    """Of one log ratio a pair; the unit is the pair, or the round where the two were timed apart."""
     if not probe.apart_pairs:
         return timing.speedup(ratios)
     ends = [0]
@@ -42,8 +48,8 @@ def gain(probe: Probe, objective: str) -> Interval | None:
         joules = energy.joules_per_example(probe)
         if joules is None:
             return None
-        found = timing.speedup([math.log(b / c) for c, b in zip(*joules, strict=True)])
-        return replace(found, method="Hodges-Lehmann on log ratios of joules per example, interleaved pairs")
+        found = _interval(probe, [math.log(b / c) for c, b in zip(*joules, strict=True)])
+        return replace(found, method=f"{found.method}, joules per example")
     if objective == MEMORY:
         own, other = probe.peak_memory_mb, probe.baseline_peak_memory_mb
         if not own or not other:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autotune.record.events import BASELINE_TRIAL
+from autotune.record.events import BASELINE_TRIAL, CHANCE
 from autotune.record.view import StudyView
 from autotune.tracking.names import CANDIDATE, PRODUCTION
 
@@ -35,6 +35,8 @@ def alias_for(view: StudyView, differences: Mapping[str, float]) -> tuple[str, s
         against.append("it was trained on stand-in data")
     if view.decided.winner == BASELINE_TRIAL:
         against.append("no candidate was confirmed, so this is the float32 baseline")
+    if any(note.topic == CHANCE for note in view.notes):
+        against.append("float32 itself learned nothing at this recipe")
     if changed := predicts_otherwise(differences):
         against.append(f"reloaded, it predicts otherwise ({', '.join(changed)})")
     if not against:

@@ -35,6 +35,9 @@ FORMAT = 2
 BASELINE_TRIAL = 0
 """The number of the baseline's own trial; candidates count from 1."""
 
+CHANCE = "chance"
+"""Topic of the note that float32 itself has learned nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class StudyStarted:

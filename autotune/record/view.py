@@ -77,8 +77,10 @@ class TrialView:
         return self.objective_gain or self.speedup
 
     def metric(self, stage: Stage) -> float | None:
-        """Mean metric over the stage's finished trainings, or None."""
-        values = [run.metric for run in self.runs.get(stage, ()) if run.metric is not None]
+        """Mean metric over the stage's trainings that did not fail, or None."""
+        paired = self.deltas.get(stage, {})
+        runs = [run for run in self.runs.get(stage, ()) if self.is_baseline or run.seed in paired]
+        values = [run.metric for run in runs if run.metric is not None]
         return sum(values) / len(values) if values else None
 
     @property

@@ -6,12 +6,15 @@ from autotune.config.constraint import SHARE_METRICS
 from autotune.config.objective import Objective
 from autotune.decide import accuracy
 from autotune.errors import HardwareError, UserError
-from autotune.record.events import BASELINE_TRIAL, FidelityPlanned, Probed, TrialJudged, TrialStarted
+from autotune.record.events import BASELINE_TRIAL, CHANCE, FidelityPlanned, Probed, TrialJudged, TrialStarted
 from autotune.space.build import baseline_candidate
 from autotune.space.recipe import Fidelity, recipe_for
 from autotune.study.context import StudyContext, model_name
 from autotune.study.plan import ASSUMED_SPREADS, baseline_seeds, make_plan, resolvable_margins
-from autotune.trial import Stage, TrialState
+from autotune.trial import Probe, Stage, TrialState
+
+# Three standard errors of a guesser's accuracy on the validation part.
+_CHANCE_ERRORS = 3
 
 
 class BaselineUnusableError(UserError):
@@ -35,18 +38,28 @@ def probe_baseline(context: StudyContext, accelerator: str) -> None:
     first_recipe = recipe_for(context.config.train, candidate, Fidelity(data.train, 1))
     with context.faults(BASELINE_TRIAL, candidate, Stage.BASELINE) as fault:
         probe = context.executor.probe(candidate, first_recipe, None, Stage.BASELINE)
-    failure = fault[0] if fault else health.probe_failure(probe)
-    if failure is not None:
+    if fault:
+        raise BaselineUnusableError(f"the float32 baseline cannot be used: {fault[0]}")
+    context.record.append(Probed(BASELINE_TRIAL, Stage.BASELINE, probe, None, None, context.clock() - began))
+    if (failure := health.probe_failure(probe)) is not None:
         raise BaselineUnusableError(f"the float32 baseline cannot be used: {failure}")
-    if context.config.objective.name is Objective.energy and all(found.energy_j is None for found in probe.conditions):
+    _check_reported(context, probe)
+    context.baseline_probe = probe
+    _plan(context)
+
+
+def _check_reported(context: StudyContext, probe: Probe) -> None:
+    objective, device = context.config.objective.name, context.device.name
+    if objective is Objective.energy and all(found.energy_j is None for found in probe.conditions):
         raise HardwareError(
-            f"objective=energy needs a device whose energy NVML counts, but {context.device.name} does not tell"
+            f"objective=energy needs a device whose energy NVML counts, but {device} does not tell"
             " (Volta and newer do); try objective=throughput"
         )
-    context.baseline_probe = probe
-    duration_s = context.clock() - began
-    context.record.append(Probed(BASELINE_TRIAL, Stage.BASELINE, probe, None, None, duration_s))
-    _plan(context)
+    if objective is Objective.memory and probe.peak_memory_mb is None:
+        raise HardwareError(
+            f"objective=memory needs a device whose peak memory is reported, but {device} does not tell; try"
+            " objective=throughput"
+        )
 
 
 def _plan(context: StudyContext) -> None:
@@ -93,6 +106,12 @@ def train_baseline(context: StudyContext) -> None:
                 " constraint is possible, mend the float32 training first"
             )
     metrics = list(context.baseline_metrics.values())
+    if not context.margin > 0:
+        raise BaselineUnusableError(
+            f"float32's {config.constraint.metric} is 0, of which no share is a margin: set constraint.relative=false"
+            " and constraint.margin in its own unit"
+        )
+    _note_chance(context, metrics)
     spread = accuracy.spread(metrics) or 0.0
     mean, margin = sum(metrics) / len(metrics), context.margin
     # Two unpaired runs differ by sqrt(2) times the spread of one; paired runs of a like candidate differ by less.
@@ -121,3 +140,20 @@ def train_baseline(context: StudyContext) -> None:
             "warning",
         )
     context.record.append(TrialJudged(BASELINE_TRIAL, TrialState.PASSED, "the baseline"))
+
+
+def _note_chance(context: StudyContext, metrics: list[float]) -> None:
+    """Say so when float32 itself has learned nothing: then everything is as accurate as it is."""
+    data = context.data
+    assert data is not None
+    if context.config.constraint.metric != "accuracy" or not data.num_classes:
+        return
+    chance, mean = 1 / data.num_classes, sum(metrics) / len(metrics)
+    sampling = (chance * (1 - chance) / data.validation) ** 0.5
+    if mean < chance + _CHANCE_ERRORS * sampling:
+        context.note(
+            CHANCE,
+            f"float32 itself is at {mean * 100:.1f} % where guessing gives {chance * 100:.1f} %: at this recipe nothing"
+            " is learned, and any candidate would be as accurate (train longer: search.budget, train.epochs)",
+            "warning",
+        )

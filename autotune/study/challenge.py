@@ -7,7 +7,7 @@ another one in each run of the same study. Head to head, in alternating blocks, 
 from __future__ import annotations
 
 from autotune.config.objective import Objective
-from autotune.decide import gain, health, timing
+from autotune.decide import gain, timing
 from autotune.errors import TrialFault
 from autotune.record.events import FinalistsCompared
 from autotune.record.view import TrialView
@@ -37,15 +37,15 @@ def _fits_beside(trial: TrialView) -> bool:
 def preferred(context: StudyContext, trial: TrialView, leader: TrialView) -> TrialView:
     """The one to go on with: the faster, or the simpler one where they are as good as equal.
 
-    A comparison that fails leaves the leader; the failure is recorded.
+    A comparison that fails leaves the leader, and is noted: neither of the two has failed at what it is measured for.
     """
     began = context.clock()
-    with context.faults(trial.number, trial.candidate, Stage.CONFIRM) as fault:
+    try:
         reference = (leader.candidate, context.recipe(leader.candidate))
         probe = context.executor.probe(trial.candidate, context.recipe(trial.candidate), reference, Stage.VERIFY)
-        if (failure := health.probe_failure(probe)) is not None:
-            raise TrialFault(failure.kind, failure.message)
-    if fault:
+    except TrialFault as fault:
+        told = f"trial {trial.number} could not be timed against trial {leader.number}: {fault.kind}: {fault.message}"
+        context.note("comparison", told, "warning")
         return leader
     against = gain.speedup(probe, leader.candidate.batch_size)
     verdict = timing.verdict(against, context.config.objective.tie)

@@ -31,24 +31,26 @@ def probed(context: StudyContext, trial: int, candidate: Candidate, stage: Stage
     with context.faults(trial, candidate, stage) as fault:
         reference = (context.baseline, context.recipe(context.baseline))
         probe = context.executor.probe(candidate, context.recipe(candidate), reference, stage)
-        if (failure := health.probe_failure(probe)) is not None:
-            raise TrialFault(failure.kind, failure.message)
-        found = _compare(context, probe)
-    if fault:
-        return fault[0]
-    told = found.gain if context.config.objective.name in _READ_FROM_A_PROBE else None
-    duration_s = context.clock() - began
-    context.record.append(Probed(trial, stage, probe, found.speedup, found.timing, duration_s, told, found.suspicious))
-    return found
+        found = _judged(context, trial, stage, probe, began)
+    return fault[0] if fault else found
 
 
-def _compare(context: StudyContext, probe: Probe) -> Comparison:
+def _judged(context: StudyContext, trial: int, stage: Stage, probe: Probe, began: float) -> Comparison:
+    """The comparison. One that failed is recorded too, with what was in force: what was measured is not lost.
+
+    Raises:
+        TrialFault: the candidate did not get what it asked for, or the device did not report what the objective needs.
+    """
     objective = context.config.objective
     speedup = gain.speedup(probe, context.baseline.batch_size)
-    reached: Interval | None = speedup
-    if objective.name in _READ_FROM_A_PROBE:
-        reached = gain.gain(probe, objective.name.value)
+    verdict = timing.verdict(speedup, objective.threshold)
+    read = objective.name in _READ_FROM_A_PROBE
+    reached = gain.gain(probe, objective.name.value) if read else speedup
+    suspicious = suspicion.suspicions(probe)
+    told = reached if read else None
+    context.record.append(Probed(trial, stage, probe, speedup, verdict, context.clock() - began, told, suspicious))
+    if (failure := health.probe_failure(probe)) is not None:
+        raise TrialFault(failure.kind, failure.message)
     if reached is None:
         raise TrialFault(FailureKind.UNSUPPORTED, f"the device did not report its {objective.name.value}")
-    verdict = timing.verdict(speedup, objective.threshold)
-    return Comparison(probe, speedup, verdict, reached, suspicion.suspicions(probe))
+    return Comparison(probe, speedup, verdict, reached, suspicious)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from autotune.config.constraint import SHARE_METRICS, Direction
+from autotune.config.objective import Objective
 from autotune.config.schema import Config
 from autotune.decide import health
 from autotune.errors import TrialFault
@@ -97,9 +98,15 @@ class StudyContext:
         return constraint.margin * (abs(self.baseline_metrics[seed]) if constraint.relative else 1.0)
 
     @property
-    def baseline_failed(self) -> bool:
-        """Whether a training of the baseline has failed."""
-        return self.view.baseline is not None and self.view.baseline.failure is not None
+    def times_trainings(self) -> bool:
+        """Whether the objective is read from trainings, so that pairs of them have to be neighbours in time."""
+        return self.config.objective.name is Objective.time_to_accuracy
+
+    @property
+    def resolution(self) -> float:
+        """The metric's smallest step; 0 where it has none."""
+        assert self.data is not None
+        return 1 / self.data.validation if self.config.constraint.metric in SHARE_METRICS else 0.0
 
     @property
     def fidelity(self) -> Fidelity:
@@ -132,30 +139,8 @@ class StudyContext:
         """Candidate minus baseline, turned so that higher is better."""
         return metric - baseline if self.higher else baseline - metric
 
-    def baseline_seconds(self) -> float:
-        """What one training of the baseline took on average, or is planned to take [s]."""
-        baseline = self.view.baseline
-        runs = [run for group in baseline.runs.values() for run in group] if baseline else []
-        planned = self.plan.baseline_train_s if self.plan else 0.0
-        return sum(run.train_s for run in runs) / len(runs) * 1.15 + 1.0 if runs else planned
-
-    def training_seconds(self, speedup: float) -> float:
-        """What one training of a candidate should take [s]."""
-        return self.baseline_seconds() / speedup + 1.0
-
-    def confirm_seconds(self, speedup: float) -> float:
-        """What the whole confirmation of a candidate should take, up to its first look [s]."""
-        assert self.plan is not None
-        pairs = self.config.constraint.seeds * (self.baseline_seconds() + self.training_seconds(speedup))
-        return self.config.search.timing.processes * self.plan.process_s + pairs
-
-    def export_seconds(self) -> float:
-        """What is kept back for the export [s]."""
-        assert self.plan is not None
-        return self.plan.shares_s["export"]
-
     def baseline_runs(self, seeds: Iterable[int]) -> dict[int, TrainingRun]:
-        """The baseline's trainings on these seeds, over all stages."""
+        """The baseline's latest trainings on these seeds, over all stages."""
         baseline = self.view.baseline
         assert baseline is not None
         runs = {run.seed: run for group in baseline.runs.values() for run in group}

@@ -32,6 +32,7 @@ class Evidence:
 
     Attributes:
         hopeless: a fresh process showed that it is not better than the baseline.
+        ended: why neither it nor another finalist can be confirmed further, or None.
         runs: its trainings, by new seed.
     """
 
@@ -39,6 +40,7 @@ class Evidence:
     candidate: Candidate
     comparisons: list[Comparison] = field(default_factory=list)
     hopeless: bool = False
+    ended: str | None = None
     runs: dict[int, TrainingRun] = field(default_factory=dict)
     failure: Failure | None = None
 
@@ -52,7 +54,6 @@ def judge(context: StudyContext, evidence: Evidence, level: float) -> Accuracy |
     """The verdict at a look of this one-sided level; None after a failure, which leaves nothing to judge."""
     if evidence.failure is not None:
         return None
-    assert context.data is not None
     constraint = context.config.constraint
     seeds = list(evidence.runs)
     found = accuracy.judge(
@@ -61,7 +62,7 @@ def judge(context: StudyContext, evidence: Evidence, level: float) -> Accuracy |
         [context.margin_on(seed) for seed in seeds],
         level=level,
         pilot=_pilot(context, evidence.number),
-        resolution=1 / context.data.validation if constraint.metric in SHARE_METRICS else 0.0,
+        resolution=context.resolution,
     )
     relative = constraint.margin if constraint.relative else None
     return replace(found, relative_margin=relative, sampling_error=_sampling_error(context, evidence))
@@ -103,7 +104,7 @@ def conclude(context: StudyContext, evidence: Evidence, verdict: Accuracy | None
     gain = _pooled(context, evidence, lambda comparison: comparison.gain)
     if objective.name is Objective.time_to_accuracy:
         gain = reached.ratio if reached else None
-    baseline = context.baseline_runs(evidence.runs)
+    pairs = _neighbours(context, evidence)
     return Confirmation(
         trial=evidence.number,
         candidate=evidence.candidate,
@@ -121,9 +122,17 @@ def conclude(context: StudyContext, evidence: Evidence, verdict: Accuracy | None
         gain=gain,
         verdict=_verdict(context, gain),
         time_to_accuracy=reached,
-        epoch_s=_mean(learning.epoch_seconds(run) for run in evidence.runs.values()),
-        baseline_epoch_s=_mean(learning.epoch_seconds(run) for run in baseline.values()),
+        epoch_s=_mean(learning.epoch_seconds(run) for _, run in pairs.values()),
+        baseline_epoch_s=_mean(learning.epoch_seconds(run) for run, _ in pairs.values()),
     )
+
+
+def may_be_better(context: StudyContext, evidence: Evidence) -> bool:
+    """Whether more seeds are worth it: what the fresh processes said of the speed does not change any more."""
+    if context.times_trainings:
+        return True
+    gain = _pooled(context, evidence, lambda comparison: comparison.gain)
+    return _verdict(context, gain) is TimingVerdict.FASTER
 
 
 def _verdict(context: StudyContext, interval: Interval | None) -> TimingVerdict:
@@ -137,20 +146,31 @@ def _pooled(
 ) -> Interval | None:
     """Over the processes that there were; with one of several the spread between them is not known.
 
-    One that showed that the candidate is not better ended the confirmation: then it is told what that one measured.
+    A single one that showed that the candidate is not better ended the confirmation, and is told as it is.
     """
     found = [interval_of(comparison) for comparison in evidence.comparisons]
-    if found and (evidence.hopeless or context.config.search.timing.processes == 1):
-        return found[-1]
+    if len(found) == 1 and (evidence.hopeless or context.config.search.timing.processes == 1):
+        return found[0]
     if len(found) < 2:
         return None
     return timing.pooled_speedup([interval.estimate for interval in found])
 
 
 def _time_to_accuracy(context: StudyContext, evidence: Evidence) -> TimeToAccuracy | None:
-    margins = {seed: context.margin_on(seed) for seed in evidence.runs}
+    pairs = _neighbours(context, evidence)
+    margins = {seed: context.margin_on(seed) for seed in pairs}
+    baseline, candidate = ({seed: pair[side] for seed, pair in pairs.items()} for side in (0, 1))
+    return learning.time_to_accuracy(baseline, candidate, margins, higher=context.higher)
+
+
+def _neighbours(context: StudyContext, evidence: Evidence) -> dict[int, tuple[TrainingRun, TrainingRun]]:
+    """Trainings of baseline and candidate by seed, of those whose wall clocks can be compared: in one worker.
+
+    A baseline that was trained beside an earlier finalist ran minutes ago, on a machine that may have drifted since.
+    """
     baseline = context.baseline_runs(evidence.runs)
-    return learning.time_to_accuracy(baseline, evidence.runs, margins, higher=context.higher)
+    pairs = {seed: (baseline[seed], run) for seed, run in evidence.runs.items() if seed in baseline}
+    return {seed: pair for seed, pair in pairs.items() if pair[0].worker == pair[1].worker}
 
 
 def _median(evidence: Evidence, blocks: Callable[[Probe], tuple[float, ...]]) -> float | None:

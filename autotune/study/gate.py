@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from autotune.config.objective import Objective
+from dataclasses import replace
+
 from autotune.decide import accuracy, learning
 from autotune.record.events import TrialJudged
 from autotune.record.view import TrialView
@@ -40,12 +41,14 @@ def passes(context: StudyContext, trial: TrialView) -> bool:
 def _judged(
     context: StudyContext, trial: TrialView, runs: dict[int, TrainingRun], deltas: list[float], margins: list[float]
 ) -> bool:
-    seen = accuracy.judge(deltas, list(runs), margins, level=_GATE_LEVEL)
+    constraint = context.config.constraint
+    seen = accuracy.judge(deltas, list(runs), margins, level=_GATE_LEVEL, resolution=context.resolution)
+    seen = replace(seen, relative_margin=constraint.margin if constraint.relative else None)
     ok = accuracy.gate(deltas, margins)
     gate = context.told(-accuracy.GATE * sum(margins) / len(margins))
     reason = f"mean {context.told(seen.delta.estimate)} on {len(deltas)} seeds, gate at {gate}"
     gain: Interval | None = None
-    if ok and context.config.objective.name is Objective.time_to_accuracy:
+    if ok and context.times_trainings:
         gain = _time_gain(context, runs)
         if gain is None:
             ok, reason = False, f"{reason}; it did not reach float32's accuracy, less the margin, on every seed"

@@ -36,7 +36,7 @@ def best_first(trials: Iterable[TrialView], baseline: Candidate, tie: float) -> 
     left = sorted(trials, key=lambda trial: -gain_of(trial))
     order: list[TrialView] = []
     while left:
-        near = [trial for trial in left if gain_of(trial) * tie > gain_of(left[0])] or left[:1]
+        near = [trial for trial in left if gain_of(trial) * tie >= gain_of(left[0])]
         chosen = min(near, key=lambda trial: (departures(trial.candidate, baseline), -gain_of(trial)))
         left.remove(chosen)
         order.append(chosen)

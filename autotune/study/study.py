@@ -5,7 +5,7 @@ from __future__ import annotations
 from autotune.config.objective import Objective
 from autotune.hardware.policies import offered, policy_choices
 from autotune.hardware.roofline import Work, WorkKind, predict_step_time_ms
-from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided
+from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided, TrialJudged
 from autotune.record.view import TrialView
 from autotune.space.build import build_space, optimizer_slots
 from autotune.space.space import Space
@@ -40,6 +40,7 @@ def run_study(context: StudyContext, accelerator: str) -> None:
         screen(context, space)
         winner = _find_winner(context)
     except KeyboardInterrupt:
+        _finish_trials(context)
         _decide(context, _confirmed(context), interrupted="interrupt")
         raise
     _decide(context, winner, interrupted=None)
@@ -51,24 +52,29 @@ def _find_winner(context: StudyContext) -> int:
     No more verdicts are looked at than the error level was shared among.
     """
     verification, verdicts = Verification(context), 0
-    reason = "the study was interrupted"
-    try:
-        while verdicts < context.config.search.finalists:
-            trial = verification.next()
-            if trial is None:
-                break
-            confirmation = confirm(context, trial)
-            if confirmation.succeeded:
-                reason = f"trial {trial.number} was confirmed"
-                return trial.number
-            if context.baseline_failed:
-                reason = "float32 failed on a new seed, so nothing can be compared with it"
-                return BASELINE_TRIAL
-            verdicts += confirmation.accuracy is not None
+    reason = "the budget is used"
+    while verdicts < context.config.search.finalists:
+        trial = verification.next()
+        if trial is None:
+            break
+        found = confirm(context, trial)
+        if found.confirmation.succeeded:
+            verification.close(f"trial {trial.number} was confirmed")
+            return trial.number
+        verdicts += found.confirmation.accuracy is not None
         reason = f"search.finalists={verdicts} verdicts were looked at, and the error level is used"
-        return BASELINE_TRIAL
-    finally:
-        verification.close(reason)
+        if found.ended is not None:
+            reason = found.ended
+            break
+    verification.close(reason)
+    return BASELINE_TRIAL
+
+
+def _finish_trials(context: StudyContext) -> None:
+    """Give every trial a final state after an interruption, the one that was being measured among them."""
+    for trial in list(context.view.trials.values()):
+        if trial.state in (None, TrialState.SCREENED):
+            context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, "the study was interrupted"))
 
 
 def _confirmed(context: StudyContext) -> int:
@@ -96,12 +102,22 @@ def _note_target(context: StudyContext, winner: int) -> None:
 
 def _why_winner(context: StudyContext, winner: int) -> str:
     confirmation = next(c for c in context.view.confirmations if c.trial == winner)
-    assert confirmation.speedup is not None
+    assert confirmation.gain is not None
     assert confirmation.accuracy is not None
     return (
-        f"x{confirmation.speedup.estimate:.2f} the baseline's throughput, and not less accurate within"
+        f"x{confirmation.gain.estimate:.2f} the baseline's {_what(confirmation)}, and not less accurate within"
         f" {confirmation.accuracy.margin:g} on {len(confirmation.accuracy.seeds)} new seeds"
     )
+
+
+def _what(confirmation: Confirmation) -> str:
+    """Of what the gain is a multiple."""
+    names = {
+        Objective.energy.value: "examples per joule",
+        Objective.memory.value: "memory efficiency",
+        Objective.time_to_accuracy.value: "speed to float32's accuracy",
+    }
+    return names.get(confirmation.objective, confirmation.objective)
 
 
 def _why_none(context: StudyContext, interrupted: str | None) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from autotune.config.objective import Objective
 from autotune.config.search import Verify
 from autotune.record.events import TrialJudged
 from autotune.record.view import TrialView
-from autotune.study import gate
+from autotune.study import costs, gate
 from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
 from autotune.study.ranking import best_first, gain_of
@@ -28,8 +27,7 @@ class Verification:
         self._passed: list[TrialView] = []  # and not handed out yet, best first
         self._handed_out: list[TrialView] = []
         self._lost: list[TrialView] = []  # clearly less accurate, in the order in which that was seen
-        trains_all = context.config.search.verify is Verify.all
-        self._trains_all = trains_all or context.config.objective.name is Objective.time_to_accuracy
+        self._trains_all = context.times_trainings or context.config.search.verify is Verify.all
 
     def next(self) -> TrialView | None:
         """The best candidate that has passed and was not handed out yet, or None when there is none left."""
@@ -39,6 +37,7 @@ class Verification:
             self._train()
         if not self._passed:
             return None
+        self._challenge()
         found = self._passed.pop(0)
         self._handed_out.append(found)
         return found
@@ -48,8 +47,10 @@ class Verification:
         passed = [*self._handed_out, *self._passed]
         slowest = min(passed, key=gain_of) if passed else None
         for trial in self._queue:
-            if slowest is None or gain_of(trial) > gain_of(slowest) * self._tie:
-                put_off = "put off since one with no larger batch clearly lost accuracy, and " if self._lost else ""
+            if slowest is None or self._trains_all or gain_of(trial) > gain_of(slowest) * self._tie:
+                put_off = ""
+                if self._put_off(trial):
+                    put_off = "put off since one with no larger batch clearly lost accuracy, and "
                 self._skip(trial, f"{put_off}{reason}")
                 continue
             text = f"not faster than trial {slowest.number}, which passed the gate: it was not worth training"
@@ -63,18 +64,21 @@ class Verification:
                 continue
             self._passed.append(trial)
             if not self._trains_all:
-                self._challenge()
                 return
         self._passed = best_first(self._passed, self._context.baseline, self._tie)
 
     def _challenge(self) -> None:
         """Whether one that screening could not tell apart is the better one to confirm; then it has to pass too."""
-        hopeful = [trial for trial in self._queue if not self._put_off(trial)]
-        for other in challengers(self._context, self._passed[0], hopeful):
+        waiting = [trial for trial in self._queue if not self._put_off(trial)]
+        for other in challengers(self._context, self._passed[0], [*self._passed[1:], *waiting]):
             leader = self._passed[0]
-            if not self._affordable(other):
+            if not self._affordable(other, first_s=costs.process_s(self._context)):
                 return
             if preferred(self._context, other, leader) is not other:
+                continue
+            if other in self._passed:
+                self._passed.remove(other)
+                self._passed.insert(0, other)
                 continue
             self._queue.remove(other)
             if self._goes_through(other):
@@ -110,12 +114,13 @@ class Verification:
     def _skip(self, trial: TrialView, reason: str) -> None:
         self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, f"not trained: {reason}"))
 
-    def _affordable(self, trial: TrialView) -> bool:
+    def _affordable(self, trial: TrialView, first_s: float = 0.0) -> bool:
+        """Whether the budget has room for its gate, after something that takes `first_s`, and for all that follows."""
         context = self._context
         assert trial.speedup is not None
-        training_s = context.training_seconds(trial.speedup.estimate)
-        must_follow_s = context.confirm_seconds(trial.speedup.estimate) + context.export_seconds()
-        return context.budget.allows(context.config.search.gate_seeds * training_s, must_follow_s)
+        speedup = trial.speedup.estimate
+        gate_s = first_s + context.config.search.gate_seeds * costs.candidate_s(context, speedup)
+        return context.budget.allows(gate_s, costs.confirm_s(context, speedup) + costs.export_s(context))
 
     def _better_than_baseline(self) -> list[TrialView]:
         """Screened trials that may be better, best first; the others are judged SLOWER here."""
@@ -125,7 +130,7 @@ class Verification:
         for trial in list(context.view.trials.values()):
             if trial.is_baseline or trial.state is not TrialState.SCREENED or trial.gain is None:
                 continue
-            if trial.gain.estimate > threshold:
+            if trial.gain.estimate > threshold or context.times_trainings:
                 better.append(trial)
             else:
                 what = "throughput" if trial.objective_gain is None else context.config.objective.name.value

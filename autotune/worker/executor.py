@@ -85,7 +85,7 @@ class LocalExecutor:
         self._resident_at_start_mb = 0.0
         self._data: DatasetFacts | None = None
         self._step_time_ms: dict[Candidate, float] = {}
-        self._apart: list[Candidate] = []
+        self._apart: list[tuple[Candidate, Candidate | None]] = []
         self._fed: set[Candidate] = set()  # whose pipeline was timed: once is enough
 
     def load_data(self) -> DatasetFacts:
@@ -125,7 +125,7 @@ class LocalExecutor:
             max_s=timing.screen_max_s if ranks_only else timing.max_s,
             pipeline=timing.pipeline and candidate not in self._fed and stage in (Stage.BASELINE, Stage.CONFIRM),
         )
-        apart = reference is not None and self._too_large_together(candidate)
+        apart = reference is not None and self._too_large_together(candidate, reference[0])
         probe = self._probe_apart(args) if apart else self._probe_together(args)
         self._step_time_ms[candidate] = probe.step_time_ms
         if probe.pipeline is not None:
@@ -140,7 +140,7 @@ class LocalExecutor:
             if args.reference is None or fault.kind != FailureKind.OOM:
                 raise
         probe = self._probe_apart(args)
-        self._apart.append(args.candidate)
+        self._apart.append((args.candidate, args.reference))
         return probe
 
     def _probe_apart(self, args: ProbeArgs) -> Probe:
@@ -155,11 +155,13 @@ class LocalExecutor:
     def _probe(self, args: ProbeArgs) -> Probe:
         return self._ask("probe", args, Probe, self._config.search.trial_timeout_s)
 
-    def _too_large_together(self, candidate: Candidate) -> bool:
-        """Whether one of the same model that is no larger did not fit beside the reference."""
+    def _too_large_together(self, candidate: Candidate, reference: Candidate) -> bool:
+        """Whether one of the same model that is no larger did not fit beside this reference."""
         return any(
-            (candidate.policy, candidate.widths) == (one.policy, one.widths) and candidate.batch_size >= one.batch_size
-            for one in self._apart
+            beside == reference
+            and (candidate.policy, candidate.widths) == (one.policy, one.widths)
+            and candidate.batch_size >= one.batch_size
+            for one, beside in self._apart
         )
 
     def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:

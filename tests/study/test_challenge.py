@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from autotune.config.search import Verify
 from autotune.record import events as ev
 from autotune.trial import Candidate, FailureKind, Probe, Stage, TimingVerdict, TrialState, Xla
 from tests.study.fake_executor import BF16, WIDTHS, FakeStudy, Request, World, config_of, fault
@@ -70,14 +71,16 @@ def test_what_screening_told_apart_is_not_compared_again(tmp_path):
     assert study.view.winner.candidate == TUNED
 
 
-def test_a_comparison_that_fails_leaves_the_leader_and_is_recorded(tmp_path):
+def test_a_comparison_that_fails_leaves_the_leader_and_is_no_failure_of_either(tmp_path):
     world = world_of({PLAIN: 1.5, TUNED: 1.65}, {PLAIN: 1.62, TUNED: 1.55})
     world.fault = lambda r: fault(FailureKind.CRASH) if r.operation == "probe" and r.stage is Stage.VERIFY else None
     study = FakeStudy(tmp_path, config_of(finalists=1), world).run()
     assert study.view.comparisons == []
     assert study.view.winner.candidate == PLAIN
-    [failed] = study.of_kind(ev.TrialFailed)
-    assert failed.failure.kind is FailureKind.CRASH
+    assert study.of_kind(ev.TrialFailed) == []
+    [text] = study.notes("comparison")
+    assert "could not be timed against trial" in text
+    assert "crash: a made-up crash" in text
 
 
 def test_two_that_do_not_fit_into_memory_together_do_not_meet(tmp_path):
@@ -92,3 +95,10 @@ def test_two_that_do_not_fit_into_memory_together_do_not_meet(tmp_path):
     world.altered = altered
     study = FakeStudy(tmp_path, config_of(finalists=1), world).run()
     assert study.view.comparisons == []
+
+
+def test_with_verify_all_those_that_passed_meet_too(tmp_path):
+    world = world_of({PLAIN: 1.56, TUNED: 1.56}, {PLAIN: 1.50, TUNED: 1.62})
+    study = FakeStudy(tmp_path, config_of(finalists=1, verify=Verify.all), world).run()
+    assert [chosen for *_, chosen in compared(study)] == [PLAIN]
+    assert study.view.winner.candidate == PLAIN

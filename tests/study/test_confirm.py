@@ -158,10 +158,78 @@ def test_a_look_is_never_at_fewer_seeds_than_were_asked_for(tmp_path, seeds):
 
 def test_a_baseline_that_fails_on_a_new_seed_leaves_the_baseline(tmp_path):
     world = World(fault=lambda r: fault(FailureKind.CRASH) if r.of_baseline and r.seed == 1001 else None)
-    study = FakeStudy(tmp_path, config_of(finalists=1), world).run()
+    study = FakeStudy(tmp_path, config_of(finalists=2), world).run()
     [confirmation] = study.view.confirmations
     assert (confirmation.failure.kind, confirmation.accuracy) == (FailureKind.CRASH, None)
     assert study.view.decided.winner == ev.BASELINE_TRIAL
+    assert [seed for trial, seed in study.trained(Stage.CONFIRM) if trial == 0] == [1000, 1001, 1001]
+    skipped = [t.reason for t in study.view.trials.values() if t.state is TrialState.SKIPPED]
+    assert all(reason.endswith("float32 itself failed on seed 1001") for reason in skipped)
+
+
+def test_a_baseline_that_crashes_once_is_trained_again_in_a_fresh_process(tmp_path):
+    crashed: list[int] = []
+
+    def once(request: Request) -> BaseException | None:
+        if request.of_baseline and request.seed == 1001 and not crashed:
+            crashed.append(1)
+            return fault(FailureKind.CRASH)
+        return None
+
+    study = FakeStudy(tmp_path, config_of(finalists=1), World(fault=once)).run()
+    assert study.view.winner.confirmation.succeeded
+    first, second = (e for e in study.of_kind(ev.TrialStarted, Stage.CONFIRM) if (e.trial, e.seed) == (0, 1001))
+    assert first == second
+
+
+def test_several_processes_of_which_one_is_slower_are_told_together(tmp_path):
+    """Not the worst of them alone: it was picked for being the worst."""
+    seen: list[int] = []
+
+    def altered(request, result):
+        if confirming(request) and isinstance(result, Probe):
+            seen.append(1)
+            if len(seen) == 3:
+                factor = usual_speed(FRONT) / 0.9
+                return replace(result, block_step_ms=tuple(step * factor for step in result.block_step_ms))
+        return result
+
+    study = FakeStudy(tmp_path, config_of(finalists=1), World(altered=altered)).run()
+    confirmation = study.view.confirmations[0]
+    assert len(confirmation.per_process) == confirmation.speedup.n == 3
+    assert confirmation.timing is TimingVerdict.UNCLEAR
+    assert confirmation.accuracy is None, "no verdict was looked at, so none of the error level is used"
+
+
+def test_one_process_that_is_not_faster_ends_it_and_the_next_one_has_the_whole_level(tmp_path):
+    def altered(request, result):
+        if confirming(request) and isinstance(result, Probe):
+            factor = usual_speed(FRONT) / 0.9
+            return replace(result, block_step_ms=tuple(step * factor for step in result.block_step_ms))
+        return result
+
+    study = FakeStudy(tmp_path, config_of(finalists=1), World(altered=altered)).run()
+    first, second = study.view.confirmations
+    assert (first.candidate, first.timing, first.accuracy) == (FRONT, TimingVerdict.SLOWER, None)
+    assert second.accuracy.level == looks(None, 0.01)[0].level
+    assert study.view.decided.winner == second.trial
+
+
+def test_no_more_seeds_for_one_that_the_processes_do_not_show_to_be_faster(tmp_path):
+    """Its verdict is open after three seeds, but whatever the fourth says, it is not FASTER."""
+
+    def altered(request, result):
+        if confirming(request) and isinstance(result, Probe):
+            factor = usual_speed(FRONT) / 1.01
+            return replace(result, block_step_ms=tuple(step * factor for step in result.block_step_ms))
+        return result
+
+    deltas = {1000: 0.009, 1001: -0.009, 1002: 0.0}
+    world = World(noise=lambda c, seed: deltas.get(seed, 0.0) if c.xla is not Xla.AUTO else 0.0, altered=altered)
+    study = FakeStudy(tmp_path, config_of(finalists=1), world).run()
+    [confirmation] = study.view.confirmations
+    assert confirmation.accuracy.verdict is AccuracyVerdict.INCONCLUSIVE
+    assert len(confirmation.accuracy.seeds) == 3
 
 
 def test_a_fresh_process_that_does_not_grant_what_was_asked_is_no_confirmation(tmp_path):

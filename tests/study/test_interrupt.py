@@ -7,7 +7,7 @@ import pytest
 from autotune.record import events as ev
 from autotune.report.write import write_report
 from autotune.study import storage
-from autotune.trial import Stage
+from autotune.trial import Stage, TrialState
 from tests.study.fake_executor import FakeStudy, Request, World, config_of
 
 
@@ -55,6 +55,7 @@ def test_an_interrupted_study_decides_for_the_baseline_and_loses_nothing(tmp_pat
     # Every request but the one that was interrupted has its result in the record.
     results = [e for e in study.events if isinstance(e, ev.Probed | ev.Trained | ev.TrialFailed)]
     assert len(results) == len(study.executor.requests) - 1
+    assert {trial.state for trial in study.view.trials.values()}.isdisjoint({None, TrialState.SCREENED})
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

@@ -10,6 +10,7 @@ from autotune.config.constraint import Direction
 from autotune.config.objective import Objective
 from autotune.errors import HardwareError
 from autotune.record import events as ev
+from autotune.study.baseline import BaselineUnusableError
 from autotune.trial import (
     BlockConditions,
     Candidate,
@@ -190,3 +191,65 @@ def test_the_stage_of_a_request_tells_how_exactly_it_is_timed(tmp_path):
     study = study_of(tmp_path, Objective.throughput, World()).run()
     stages = {request.stage for request in study.executor.requests if request.operation == "probe"}
     assert stages >= {Stage.BASELINE, Stage.SCREEN, Stage.CONFIRM}
+
+
+def test_what_steps_slower_may_still_learn_sooner(tmp_path):
+    """No step is faster than the baseline's, but one candidate is there in a third of its time."""
+    world = learns({Candidate(F32, 32, Xla.AUTO, WIDTHS): 3, FRUGAL: 1})
+    world.speed = lambda c: 1.0 if c.xla is Xla.AUTO else 0.95
+    view = study_of(tmp_path, Objective.time_to_accuracy, world, max_batch_factor=2).run().view
+    assert view.winner.confirmation.speedup.estimate < 1
+    assert view.winner.confirmation.gain.estimate == pytest.approx(3 * 0.95, rel=0.05)
+
+
+def test_trainings_that_are_compared_in_time_are_neighbours_in_time(tmp_path):
+    """The machine is twice as fast from the second finalist on; the baseline is trained again beside it."""
+    world = learns({FASTEST: 1})
+    world.noise = lambda c, seed: -0.05 if c == FASTEST and seed >= 1000 else 0.0
+    config = config_of(finalists=2)
+    config.objective.name = Objective.time_to_accuracy
+    study = FakeStudy(tmp_path, config, world)
+    study.run()
+    first, second = study.view.confirmations
+    assert not first.succeeded
+    trained = study.of_kind(ev.Trained, Stage.CONFIRM)
+    of_baseline = [e.run for e in trained if e.trial == ev.BASELINE_TRIAL]
+    of_second = [e.run for e in trained if e.trial == second.trial]
+    assert [run.worker for run in of_second] == [run.worker for run in of_baseline[-len(of_second) :]]
+
+
+def test_times_of_trainings_minutes_apart_are_not_told_as_a_pair(tmp_path):
+    """For throughput the baseline's accuracy is used again, but not its wall clock."""
+    world = learns({})
+    world.noise = lambda c, seed: -0.05 if c == FASTEST and seed >= 1000 else 1e-4 * (seed % 3)
+    study = FakeStudy(tmp_path, config_of(finalists=2), world).run()
+    first, second = study.view.confirmations
+    assert first.epoch_s is not None
+    assert second.succeeded
+    assert (second.epoch_s, second.baseline_epoch_s, second.time_to_accuracy) == (None, None, None)
+
+
+def test_a_share_of_nothing_is_no_margin(tmp_path):
+    config = config_of(finalists=1)
+    config.constraint.relative, config.constraint.margin = True, 0.05
+
+    def altered(request: Request, result: object) -> object:
+        return replace(result, metric=0.0) if isinstance(result, TrainingRun) else result
+
+    with pytest.raises(BaselineUnusableError, match=r"accuracy is 0, of which no share is a margin: set constraint"):
+        FakeStudy(tmp_path, config, World(altered=altered)).run()
+
+
+def test_a_baseline_that_guesses_is_said_to_have_learned_nothing(tmp_path):
+    """Of ten classes: 0.10 is guessing, 0.8 is not."""
+    assert FakeStudy(tmp_path / "learns", config_of(finalists=1)).run().notes("chance") == []
+    [text] = FakeStudy(tmp_path / "guesses", config_of(finalists=1), World(metric=0.1)).run().notes("chance")
+    assert "where guessing gives 10.0 %: at this recipe nothing is learned" in text
+
+
+def test_memory_that_the_device_does_not_report_is_refused_at_the_first_probe(tmp_path):
+    def altered(request: Request, result: object) -> object:
+        return replace(result, peak_memory_mb=None) if isinstance(result, Probe) else result
+
+    with pytest.raises(HardwareError, match="objective=memory needs a device whose peak memory is reported"):
+        study_of(tmp_path, Objective.memory, World(altered=altered)).run()

@@ -1,0 +1,60 @@
+"""What is still to come should take, from what was measured so far, so that a study keeps to its budget."""
+
+from __future__ import annotations
+
+from autotune.decide import accuracy
+from autotune.decide.accuracy import Look
+from autotune.study.context import CONFIRM_SEED_OFFSET, StudyContext
+
+# Later trainings are somewhat slower than the first ones on a machine that warms up, and each has its bookkeeping.
+_SLACK, _OVERHEAD_S = 1.15, 1.0
+
+
+def baseline_s(context: StudyContext) -> float:
+    """One training of the baseline [s]: what it took on average, or is planned to take."""
+    baseline = context.view.baseline
+    runs = [run for group in baseline.runs.values() for run in group] if baseline else []
+    planned = context.plan.baseline_train_s if context.plan else 0.0
+    return sum(run.train_s for run in runs) / len(runs) * _SLACK + _OVERHEAD_S if runs else planned
+
+
+def candidate_s(context: StudyContext, speedup: float) -> float:
+    """One training of a candidate [s]."""
+    return baseline_s(context) / speedup + _OVERHEAD_S
+
+
+def process_s(context: StudyContext) -> float:
+    """A fresh process that times a pair [s]."""
+    assert context.plan is not None
+    return context.plan.process_s
+
+
+def pair_s(context: StudyContext, speedup: float, index: int) -> float:
+    """Training a candidate on the confirmation's seed of this index, and the baseline unless it was [s]."""
+    known = confirming_seed(context, index) in context.baseline_metrics and not context.times_trainings
+    return candidate_s(context, speedup) + (0.0 if known else baseline_s(context))
+
+
+def confirm_s(context: StudyContext, speedup: float) -> float:
+    """The whole confirmation of a candidate, up to its first look [s]."""
+    trainings_s = sum(pair_s(context, speedup, index) for index in range(looks(context)[0].seeds))
+    return context.config.search.timing.processes * process_s(context) + trainings_s
+
+
+def export_s(context: StudyContext) -> float:
+    """The export [s]."""
+    assert context.plan is not None
+    return context.plan.shares_s["export"]
+
+
+def confirming_seed(context: StudyContext, index: int) -> int:
+    """A seed of the confirmation. The models of the first are kept: fixed beforehand, not the best of several."""
+    return context.config.train.seed + CONFIRM_SEED_OFFSET + index
+
+
+def looks(context: StudyContext) -> tuple[Look, ...]:
+    """When a verdict is looked at, fixed before any finalist is trained on one of the confirmation's seeds."""
+    constraint = context.config.constraint
+    spread = accuracy.spread(list(context.first_metrics.values()))
+    verdicts = context.config.search.finalists
+    return accuracy.looks(spread, context.margin, fewest=constraint.seeds, verdicts=verdicts)
