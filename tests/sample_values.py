@@ -151,6 +151,7 @@ def _conditions(
         BlockConditions(
             foreign_cpu=0.31 if block in busy else 0.02,
             steal=0.0,
+            quota_throttled=0.0,
             preemptions=14 if block in busy else 1,
             gpu_clock_mhz=1740.0 - 15 * (block // 4),
             gpu_temperature_c=61.0 + block // 3,

@@ -72,14 +72,14 @@ def training_failure(run: TrainingRun, max_skipped_share: float) -> Failure | No
         return failure
     if not run.loss_finite:
         return Failure(FailureKind.NAN, "the training loss was not finite")
-    if run.metric is None:
-        return Failure(FailureKind.NAN, "the metric on the validation part was not finite")
-    if run.iterations + run.skipped_steps != steps:
+    if run.iterations + run.skipped_steps != steps:  # before the metric, which a training that was stopped may lack
         return Failure(
             FailureKind.INVALID,
             f"{run.iterations} optimizer steps were applied instead of {steps}: what changes their number (early"
             " stopping, gradient accumulation) cannot be compared",
         )
+    if run.metric is None:
+        return Failure(FailureKind.NAN, "the metric on the validation part was not finite")
     return None
 
 

@@ -20,6 +20,10 @@ MOST_STEAL = 0.02
 """Share of the cores' time. Steal is no rounding of anything: it is 0 on a machine of one's own, and a step that waits
 for its slowest thread loses several times the share that was taken."""
 
+MOST_QUOTA_THROTTLED = 0.02
+"""Share of the time that the worker wanted to run. A group that has used up its quota waits for the rest of a period of
+0.1 s (the kernel's usual one): it is either 0 or a good part of a block. How much of it falls on a block is chance."""
+
 MOST_CLOCK_CHANGE = 0.05
 """Of the median over the model's own blocks in this probe. Boost clocks step by 15 MHz, 1 % of a usual one: several
 steps within a probe are another operating point. Baseline and candidate each have their own, since a candidate that
@@ -66,6 +70,9 @@ def _disturbances(blocks: Sequence[tuple[BlockConditions, float | None]]) -> Ite
     steal = max((block.steal or 0.0 for block, _ in blocks), default=0.0)
     if steal > MOST_STEAL:
         yield f"the hypervisor took {steal * 100:.0f} % of the CPU"
+    held_back = max((block.quota_throttled or 0.0 for block, _ in blocks), default=0.0)
+    if held_back > MOST_QUOTA_THROTTLED:
+        yield f"the CPU quota held the worker back for {held_back * 100:.0f} % of the time"
     throttled = sorted({name for block, _ in blocks for name in block.throttled or ()})
     if throttled:
         yield f"the GPU held its clock back ({', '.join(throttled)})"

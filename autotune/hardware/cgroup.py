@@ -1,19 +1,21 @@
-"""CPU quota and memory limit of the container (Linux control groups, versions 1 and 2).
+"""CPU quota and memory limit of the container, and what the quota took (Linux control groups, versions 1 and 2).
 
 A limit may be set on any ancestor, so the tightest on the way up to the root counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Limits", "read_limits"]
+__all__ = ["Limits", "read_limits", "throttled_s", "throttling_files"]
 
 _MB = 2**20
 # Version 1 writes "no limit" as the largest page-aligned 63-bit number; no machine has half of it.
 _NO_LIMIT_BYTES = 2**62
+# Fields of cpu.stat, with their unit: version 2 (cgroup-v2.rst) and version 1 (sched-bwc.rst) of the kernel's manual.
+_THROTTLED = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,35 @@ def read_limits(root: Path = Path("/")) -> Limits:
         limits_mb.append(_bytes_mb(folder / "memory.max"))
         limits_mb.append(_bytes_mb(folder / "memory.limit_in_bytes"))
     return Limits(_tightest(quotas), _tightest(limits_mb))
+
+
+def throttling_files(root: Path = Path("/")) -> tuple[Path, ...]:
+    """Files that count what CPU quotas took from this process's group and from all above it; for `throttled_s`.
+
+    Args:
+        root: as for `read_limits`.
+    """
+    # One tree of version 1 has a name for each of its controllers, and a link under each.
+    files = {(folder / "cpu.stat").resolve() for folder in _folders(root)}
+    return tuple(sorted(path for path in files if _throttled_s(path) is not None))
+
+
+def throttled_s(files: Sequence[Path]) -> float | None:
+    """Time for which CPU quotas held the group back so far, summed over cores [s]; None if the kernel does not tell.
+
+    Each level counts what its own quota took, from all processes below it, and counts it when it lets them go on.
+    """
+    counts = [_throttled_s(path) for path in files]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _throttled_s(path: Path) -> float | None:
+    for line in (_read(path) or "").splitlines():
+        field, _, value = line.partition(" ")
+        if field in _THROTTLED and value.isdecimal():
+            return int(value) * _THROTTLED[field]
+    return None
 
 
 def _folders(root: Path) -> Iterator[Path]:

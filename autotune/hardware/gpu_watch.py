@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from autotune.hardware.nvml import read_nvml
+from autotune.hardware.nvml import GpuReading, read_nvml
 from autotune.hardware.nvml_ask import Ask, clock_reasons, refusals
 from autotune.hardware.visible import visible_gpus
 
@@ -50,15 +50,16 @@ class GpuWatch:
 
     @classmethod
     def open(
-        cls, name: str | None, environ: Mapping[str, str] = os.environ, module: ModuleType | None = None
+        cls, ordinal: int, name: str, environ: Mapping[str, str] = os.environ, module: ModuleType | None = None
     ) -> GpuWatch | None:
-        """The watch of CUDA's first GPU; None where NVML does not reach it, or cannot tell which one it is.
+        """The watch of one of CUDA's GPUs; None where NVML does not reach it, or cannot tell which one it is.
 
-        CUDA may number the fastest GPU first, which NVML cannot know: of unlike ones, the first with the right name is
-        meant, since CUDA numbers like ones by their address on the bus.
+        Another card's clock and energy would be worse than none. CUDA may number the fastest GPU first, which NVML
+        cannot know: of unlike ones that are chosen by index, none is watched, unless CUDA_DEVICE_ORDER is PCI_BUS_ID.
 
         Args:
-            name: the GPU's as the framework reports it; None if it does not.
+            ordinal: the GPU's place among those that CUDA shows.
+            name: the GPU's as the framework reports it.
             environ: holds CUDA's selection.
             module: an imported NVML binding; `pynvml` is imported when None.
         """
@@ -69,9 +70,11 @@ class GpuWatch:
             return None
         except refusals(module):
             return None
-        seen = visible_gpus(read_nvml(module).gpus, environ).gpus
-        gpu = next((gpu for gpu in seen if name is None or gpu.mig_enabled or gpu.name == name), None)
-        if gpu is None:
+        seen = visible_gpus(read_nvml(module).gpus, environ)
+        if not seen.order_is_certain or ordinal >= len(seen.gpus):
+            return None
+        gpu = seen.gpus[ordinal]
+        if not _is_named(gpu, name):
             return None
         handle = Ask(module)("handle", "nvmlDeviceGetHandleByIndex", gpu.index)
         return None if handle is None else cls(module, handle, whole=not gpu.mig_enabled)
@@ -93,3 +96,10 @@ class GpuWatch:
             power_w=None if power_mw is None else power_mw / 1000,
             throttled=None if reasons is None else tuple(name for name in reasons if name not in _NO_THROTTLING),
         )
+
+
+def _is_named(gpu: GpuReading, name: str) -> bool:
+    """Whether the framework's name is this GPU's; an instance's, which NVML may not tell, begins with its board's."""
+    if gpu.name is None:
+        return False
+    return name.startswith(gpu.name) if gpu.mig_enabled else name == gpu.name

@@ -21,10 +21,11 @@ _ORDER_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class VisibleGpus:
-    """GPUs in CUDA's order, with what is uncertain about that in `notes`."""
+    """GPUs in CUDA's order, with what is uncertain about them in `notes`."""
 
     gpus: tuple[GpuReading, ...]
     notes: tuple[str, ...] = ()
+    order_is_certain: bool = True
 
 
 def visible_gpus(gpus: Sequence[GpuReading], environ: Mapping[str, str]) -> VisibleGpus:
@@ -43,9 +44,10 @@ def visible_gpus(gpus: Sequence[GpuReading], environ: Mapping[str, str]) -> Visi
     notes = [
         f"GPU {gpu.index} of NVML cannot be opened: {reason}" for gpu in gpus if (reason := _no_access(gpu)) is not None
     ]
-    if not _order_is_certain(reachable, selection, environ):
+    certain = _order_is_certain(reachable, selection, environ)
+    if not certain:
         notes.append(_ORDER_NOTE)
-    return VisibleGpus(chosen, tuple(notes))
+    return VisibleGpus(chosen, tuple(notes), certain)
 
 
 def find_by_pci(gpus: Sequence[GpuReading], pci_bus_id: str) -> GpuReading | None:

@@ -15,9 +15,9 @@ from autotune.space.space import Space
 from autotune.space.widths import width_choices
 from autotune.trial import Candidate, LeftOut, Policy, Probe, Xla
 
-# One call of the train function costs the host one or two milliseconds beside the steps themselves, so more steps a call
-# cannot gain 2 % (the threshold of FASTER) once a step takes this long. It is told from the baseline's speed, which on a
-# busy machine is half of what it is tomorrow: a tighter bound would leave out what pays on a quiet one.
+# One call of the train function costs the host one or two milliseconds beside the steps themselves, so more steps a
+# call cannot gain 2 % (the threshold of FASTER) once a step takes this long. It is told from the baseline's speed, half
+# of tomorrow's on a busy machine: a tighter bound would leave out what pays on a quiet one.
 _LONGEST_STEP_FOR_MORE_MS = 100.0
 
 # An epoch of fewer steps than this trains something else than the user's model.

@@ -21,6 +21,9 @@ class BlockConditions:
         gpu_power_w: power draw after the block [W].
         throttled: names of the reasons for which the GPU held its clocks back; empty if there were none.
         energy_j: energy that the GPU used during the block [J].
+        quota_throttled: share of the block for which the container's CPU quota held the worker's threads back, 0 to 1:
+            the time that its control group lost to quotas, summed over cores, by the time that the worker ran or lost
+            (as if on one core all the time at least, so that waiting for a GPU does not enlarge it).
     """
 
     foreign_cpu: float | None = None
@@ -31,6 +34,7 @@ class BlockConditions:
     gpu_power_w: float | None = None
     throttled: tuple[str, ...] | None = None
     energy_j: float | None = None
+    quota_throttled: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,8 @@ class Probe:
         warmup_step_ms: step times of the blocks before timing began [ms], kept apart.
         build_s: building and compiling the model object [s].
         first_step_s: the first train call: tracing, XLA compilation and one step [s].
-        peak_memory_mb: peak memory above what was in use before [MB], on the device, or of the process on a CPU; `None`
-            if unknown.
+        peak_memory_mb: peak memory above what was in use before [MB], of the device; elsewhere of the process, for the
+            first model that it builds alone, since later ones reuse what that one has freed. `None` if unknown.
         loss: training loss after the last timed step; `None` if it was not finite.
         loss_finite: whether the loss was finite.
         worker: which worker process measured it (counted from 1 in a study).
@@ -78,7 +82,8 @@ class Probe:
         pipeline: what the input pipeline costs; `None` where it was not measured.
         apart_pairs: pairs of each round of alternating workers, where baseline and candidate do not fit into memory
             together; empty when both were alive in one worker.
-        baseline_peak_memory_mb: as `peak_memory_mb`, of the reference when it was made in this process.
+        baseline_peak_memory_mb: as `peak_memory_mb`, of the reference when it was made in this process; where that is
+            no GPU, one of the two models at most was the first.
     """
 
     candidate: Candidate

@@ -195,6 +195,9 @@ def test_a_training_that_counts(run: TrainingRun) -> None:
         (replace(GOOD, iterations=96, skipped_steps=2), FailureKind.INVALID, "96 optimizer steps"),
         (replace(GOOD, loss_finite=False), FailureKind.NAN, "training loss"),
         (replace(GOOD, metric=None), FailureKind.NAN, "metric"),
+        # One that was stopped was not evaluated at its end, unless what stopped it was a loss of NaN.
+        (replace(GOOD, iterations=48, metric=None), FailureKind.INVALID, "48 optimizer steps"),
+        (replace(GOOD, iterations=48, metric=None, loss_finite=False), FailureKind.NAN, "training loss"),
         (replace(GOOD, effect=PLAIN), FailureKind.UNSUPPORTED, "float16"),
     ],
 )

@@ -34,6 +34,7 @@ def ten(**changed: Any) -> Probe:
     [
         ({"foreign_cpu": 0.11}, "other processes took 11 % of the CPU"),
         ({"steal": 0.03}, "the hypervisor took 3 % of the CPU"),
+        ({"quota_throttled": 0.03}, "the CPU quota held the worker back for 3 % of the time"),
         ({"throttled": ("power_cap", "hardware_thermal")}, "the GPU held its clock back (hardware_thermal, power_cap)"),
         ({"gpu_clock_mhz": 1410}, "the GPU ran at 1410 MHz instead of 1500"),
         ({"gpu_clock_mhz": 1590}, "the GPU ran at 1590 MHz instead of 1500"),
@@ -52,6 +53,7 @@ def test_a_disturbed_pair_is_flagged_once_with_all_its_reasons(changed: dict[str
     [
         {"foreign_cpu": 0.1},
         {"steal": 0.02},
+        {"quota_throttled": 0.02},
         {"gpu_clock_mhz": 1430},
         {"preemptions": 10_000, "gpu_temperature_c": 85, "gpu_power_w": 350.0, "energy_j": 1e6},
         dict.fromkeys(("foreign_cpu", "steal", "gpu_clock_mhz", "throttled"), None),

@@ -14,7 +14,7 @@ WATCH = """
 import json, sys
 from dataclasses import asdict
 from autotune.hardware.gpu_watch import GpuWatch
-watch = GpuWatch.open({name!r})
+watch = GpuWatch.open({ordinal}, {name!r})
 if watch is None:
     print("null")
 else:
@@ -23,8 +23,12 @@ else:
 """
 
 
-def watched(folder: Path, scenario: str, name: str | None = RTX_2080TI, **environ: str) -> Any:
-    return fake_driver.run(folder, scenario, WATCH.format(name=name), **environ)
+BUS_ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+def watched(folder: Path, scenario: str, ordinal: int = 0, name: str = RTX_2080TI, **environ: str) -> Any:
+    """Of an RTX 2080 Ti, which is held back, and an RTX 2060, which is not; numbered by their address."""
+    return fake_driver.run(folder, scenario, WATCH.format(ordinal=ordinal, name=name), **(BUS_ORDER | environ))
 
 
 def test_a_gpu_is_read_and_its_energy_counter_moves(driver: Path) -> None:
@@ -62,19 +66,33 @@ def test_what_is_not_supported_is_unknown_and_the_rest_is_read(
     assert found == all_of_it
 
 
-def test_of_unlike_gpus_the_one_with_the_frameworks_name_is_watched(driver: Path) -> None:
-    """CUDA may have put the second first; only GPU 0 of NVML throttles here."""
-    assert watched(driver, "", RTX_2060)["throttled"] == []
-    assert watched(driver, "", RTX_2080TI)["throttled"]
+def test_the_gpu_that_the_framework_uses_is_watched(driver: Path) -> None:
+    assert watched(driver, "", 1, RTX_2060)["throttled"] == []
+    assert watched(driver, "", 0, RTX_2080TI)["throttled"]
+
+
+@pytest.mark.parametrize(("ordinal", "name"), [(0, RTX_2060), (1, RTX_2080TI), (2, RTX_2060)])
+def test_a_gpu_that_is_not_where_it_should_be_is_not_watched(driver: Path, ordinal: int, name: str) -> None:
+    assert watched(driver, "", ordinal, name) is None
+
+
+def test_unlike_gpus_in_an_order_that_cuda_keeps_to_itself_are_not_watched(driver: Path) -> None:
+    assert watched(driver, "", CUDA_DEVICE_ORDER="FASTEST_FIRST") is None
+    assert watched(driver, "", CUDA_DEVICE_ORDER="FASTEST_FIRST", CUDA_VISIBLE_DEVICES="0") is None
+    alone = watched(driver, "one", name=RTX_2060, CUDA_DEVICE_ORDER="FASTEST_FIRST")
+    assert alone is not None, "a single one has no order"
 
 
 def test_cudas_selection_is_followed(driver: Path) -> None:
-    assert watched(driver, "", None, CUDA_VISIBLE_DEVICES=UUID_1)["throttled"] == []
-    assert watched(driver, "", RTX_2080TI, CUDA_VISIBLE_DEVICES=UUID_1) is None
+    by_uuid = {"CUDA_VISIBLE_DEVICES": UUID_1, "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}
+    assert watched(driver, "", 0, RTX_2060, **by_uuid)["throttled"] == []
+    assert watched(driver, "", 0, RTX_2080TI, **by_uuid) is None
+    assert watched(driver, "", 1, RTX_2080TI, CUDA_VISIBLE_DEVICES="1,0")["throttled"]
 
 
 def test_the_boards_energy_and_power_are_not_an_instances(driver: Path) -> None:
-    found = watched(driver, "mig", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", CUDA_VISIBLE_DEVICES="0")
+    found = watched(driver, "mig", 0, "NVIDIA A100-SXM4-40GB MIG 1g.5gb", CUDA_VISIBLE_DEVICES="0")
+    assert watched(driver, "mig", 0, RTX_2060, CUDA_VISIBLE_DEVICES="0") is None
     assert (found["energy_mj"], found["power_w"], found["sm_clock_mhz"]) == ([None, None], None, 1350)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.hardware.cgroup import Limits, read_limits
+from autotune.hardware.cgroup import Limits, read_limits, throttled_s, throttling_files
 from autotune.hardware.host import read_host
 
 CPUINFO = """\
@@ -113,3 +113,46 @@ def test_container_limits(tmp_path: Path, groups: str, files: dict[str, str], li
     mounted = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
     root = write(tmp_path, {"proc/self/cgroup": groups} | mounted)
     assert read_limits(root) == limits
+
+
+STAT_V2 = "usage_usec 9000\nnr_periods 3\nnr_throttled 1\nthrottled_usec {}\n"
+STAT_V1 = "nr_periods 3\nnr_throttled 1\nthrottled_time {}\n"
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "lost_s"),
+    [
+        ("", {}, None),
+        (V2, {"cpu.stat": "usage_usec 9000\n"}, None),  # the root of version 2 has no quota to tell of
+        (V2, {"cpu.stat": STAT_V2.format("none")}, None),
+        (V2, {"system.slice/job.scope/cpu.stat": STAT_V2.format(0)}, 0.0),
+        (
+            V2,
+            {
+                "cpu.stat": "usage_usec 9000\n",
+                "system.slice/cpu.stat": STAT_V2.format(250_000),
+                "system.slice/job.scope/cpu.stat": STAT_V2.format(1_500_000),
+                "system.slice/other.scope/cpu.stat": STAT_V2.format(9_000_000),
+            },
+            1.75,
+        ),
+        (V1, {"cpu,cpuacct/docker/abc/cpu.stat": STAT_V1.format(1_500_000_000)}, 1.5),
+        (V1, {"cpu/cpu.stat": STAT_V1.format(250_000_000)}, 0.25),  # a container that sees its own group as the root
+    ],
+)
+def test_what_a_quota_took_is_summed_over_the_levels_that_have_one(
+    tmp_path: Path, groups: str, files: dict[str, str], lost_s: float | None
+) -> None:
+    mounted = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    root = write(tmp_path, {"proc/self/cgroup": groups} | mounted)
+    assert throttled_s(throttling_files(root)) == (None if lost_s is None else pytest.approx(lost_s))
+
+
+def test_a_tree_with_two_names_counts_once(tmp_path: Path) -> None:
+    mounted = {"sys/fs/cgroup/cpu,cpuacct/cpu.stat": STAT_V1.format(1_000_000_000)}
+    root = write(tmp_path, {"proc/self/cgroup": V1} | mounted)
+    (root / "sys/fs/cgroup/cpu").symlink_to("cpu,cpuacct")
+    files = throttling_files(root)
+    assert throttled_s(files) == pytest.approx(1.0)
+    files[0].unlink()
+    assert throttled_s(files) is None, "a group that is gone"

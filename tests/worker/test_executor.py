@@ -45,7 +45,9 @@ class Started:
 
     def probe(self, candidate: Candidate, reference: Candidate | None = BASELINE) -> Probe:
         pair = None if reference is None else (reference, people.recipe(reference, self.config))
-        return self.executor.probe(candidate, people.recipe(candidate, self.config), pair, Stage.SCREEN)
+        return self.executor.probe(
+            candidate, people.recipe(candidate, self.config), pair, Stage.SCREEN if pair else Stage.BASELINE
+        )
 
     def train(self, candidate: Candidate, seed: int = 0, keep: Path | None = None) -> TrainingRun:
         return self.executor.train(candidate, seed, people.recipe(candidate, self.config), keep)

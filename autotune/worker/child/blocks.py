@@ -15,11 +15,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from autotune.trial import BlockConditions, Candidate
+from autotune.errors import TrialFault
+from autotune.trial import BlockConditions, Candidate, FailureKind
 from autotune.worker.child.conditions import Watch
 
-# Executions before the clock starts: the iterator is made and its prefetch buffer filled.
-_LEAD_IN = 1
+LEAD_IN = 1
+"""Executions before the clock starts: the iterator is made and its prefetch buffer filled."""
 
 _SYNC_READINGS = 21
 
@@ -34,6 +35,8 @@ class Block:
 
 class Stepper:
     """Runs blocks of steps of one compiled model and times them.
+
+    All that runs steps raises a TrialFault where `fit` ran fewer than it was asked for.
 
     Args:
         model: compiled.
@@ -69,7 +72,7 @@ class Stepper:
 
     def block(self, steps: int) -> Block:
         """The same, with the conditions during the block, which are read outside the time that is taken."""
-        clock = self._run(executions=steps // self.candidate.steps_per_execution, lead_in=_LEAD_IN)
+        clock = self._run(executions=steps // self.candidate.steps_per_execution, lead_in=LEAD_IN)
         self.loss = clock.loss
         return Block(clock.elapsed_s / steps * 1e3, clock.conditions)
 
@@ -97,6 +100,13 @@ class Stepper:
             keras.callbacks.LambdaCallback(on_train_batch_end=clock.step_ends),
         ]
         self.model.fit(self._repeated, epochs=1, steps_per_epoch=steps, callbacks=around, verbose=0, shuffle=False)
+        if clock.ended < executions + lead_in:
+            ran = clock.ended * self.candidate.steps_per_execution
+            raise TrialFault(
+                FailureKind.INVALID,
+                f"`fit` ran {ran or 'no'} training steps instead of {steps}, so that none can be timed: the data must"
+                " hold one whole batch, and a `fit` of the model's own must call its callbacks at each",
+            )
         return clock
 
     def _wait(self) -> None:
@@ -105,7 +115,11 @@ class Stepper:
 
 
 class _Clock:
-    """Times from the end of the lead-in to the end of the last execution, waiting for the device at both ends."""
+    """Times from the end of the lead-in to the end of the last execution, waiting for the device at both ends.
+
+    Attributes:
+        ended: executions so far.
+    """
 
     def __init__(self, stepper: Stepper, watch: Watch, executions: int, lead_in: int) -> None:
         self._wait = stepper._wait
@@ -113,6 +127,7 @@ class _Clock:
         self._first = lead_in + 1
         self._last = lead_in + executions
         self._begun = 0
+        self.ended = 0
         self._start_s = math.nan
         self.elapsed_s = math.nan
         self.loss: float | None = None
@@ -126,7 +141,8 @@ class _Clock:
             self._start_s = time.perf_counter()
 
     def step_ends(self, batch: int, logs: Any = None) -> None:
-        if self._begun == self._last:
+        self.ended += 1
+        if self.ended == self._last:
             self._wait()
             self.elapsed_s = time.perf_counter() - self._start_s
             self.conditions = self._watch.end()

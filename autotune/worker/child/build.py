@@ -41,6 +41,9 @@ class ModelBuilder:
         input_shape: of one example.
         num_classes: None for a regression.
 
+    Attributes:
+        asked: how many models it was asked for so far, those that failed among them.
+
     Raises:
         ConfigError: `model._target_` is not a builder.
     """
@@ -49,6 +52,7 @@ class ModelBuilder:
         self._config = config
         self._input_shape = input_shape
         self._num_classes = num_classes
+        self.asked = 0
         self._builder = resolve(config.model._target_, "model._target_")
         _check_signature(self._builder, config)
 
@@ -58,6 +62,7 @@ class ModelBuilder:
         Raises:
             TrialFault: the builder failed or gave no model that can be trained.
         """
+        self.asked += 1
         began = time.perf_counter()
         keras.config.set_dtype_policy(candidate.policy.name)
         keras.utils.set_random_seed(seed)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autotune.hardware.cgroup import read_limits
+from autotune.hardware.cgroup import read_limits, throttled_s, throttling_files
 from autotune.hardware.gpu_watch import GpuWatch
 from autotune.trial import BlockConditions
 
@@ -34,12 +35,14 @@ class HostReading:
         machine_s: time that the cores worked, for anybody, and time that the hypervisor gave to others, both summed
             over the cores; `None` if the kernel does not tell.
         preemptions: involuntary context switches of this process.
+        throttled_s: time for which CPU quotas held this process's group back, summed over the cores; `None` if unknown.
     """
 
     wall_s: float
     own_s: float
     machine_s: tuple[float, float] | None
     preemptions: int
+    throttled_s: float | None = None
 
 
 class Host:
@@ -49,10 +52,14 @@ class Host:
         stat: file with the kernel's counters.
         cores: numbers of the cores.
         quota_cores: how many cores' worth of time the container may use; `None` for no limit.
+        throttling: files that count what quotas took; see `throttling_files`.
     """
 
-    def __init__(self, stat: Path, cores: frozenset[int], quota_cores: float | None) -> None:
+    def __init__(
+        self, stat: Path, cores: frozenset[int], quota_cores: float | None, throttling: Sequence[Path] = ()
+    ) -> None:
         self._stat = stat
+        self._throttling = throttling
         self._cores = cores
         # Others who use cores beyond the quota do not take what this process could have had.
         self._tells_foreign = quota_cores is None or quota_cores >= len(cores)
@@ -60,13 +67,15 @@ class Host:
     @classmethod
     def here(cls) -> Host:
         """This machine, or this container's share of it."""
-        return cls(Path("/proc/stat"), frozenset(os.sched_getaffinity(0)), read_limits().cpu_quota_cores)
+        cores = frozenset(os.sched_getaffinity(0))
+        return cls(Path("/proc/stat"), cores, read_limits().cpu_quota_cores, throttling_files())
 
     def read(self) -> HostReading:
         """The counters now."""
         machine_s = self._machine_s()
         preemptions = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        return HostReading(time.perf_counter(), time.process_time(), machine_s, preemptions)
+        lost_s = throttled_s(self._throttling)
+        return HostReading(time.perf_counter(), time.process_time(), machine_s, preemptions, lost_s)
 
     def between(self, before: HostReading, after: HostReading) -> BlockConditions:
         """What happened from one reading to the other.
@@ -74,7 +83,9 @@ class Host:
         Foreign is all that the cores did beyond this process. Its children count as foreign: no step runs in one.
         """
         wall_s, own_s = after.wall_s - before.wall_s, after.own_s - before.own_s
-        known = BlockConditions(preemptions=after.preemptions - before.preemptions)
+        known = BlockConditions(
+            preemptions=after.preemptions - before.preemptions, quota_throttled=_throttled_share(before, after)
+        )
         if before.machine_s is None or after.machine_s is None or wall_s < _FEWEST_TICKS * _TICK_S:
             return known
         busy_s, steal_s = after.machine_s[0] - before.machine_s[0], after.machine_s[1] - before.machine_s[1]
@@ -118,14 +129,14 @@ class Watch:
             found = self._host.between(self._began, self._host.read())
         if self._gpu is None:
             return found
-        energy_mj, state = self._gpu.energy_mj(), self._gpu.state()
+        energy_mj, state = _since(self._energy_mj, self._gpu.energy_mj()), self._gpu.state()
         return replace(
             found,
             gpu_clock_mhz=state.sm_clock_mhz,
             gpu_temperature_c=state.temperature_c,
             gpu_power_w=state.power_w,
             throttled=state.throttled,
-            energy_j=None if energy_mj is None or self._energy_mj is None else (energy_mj - self._energy_mj) / 1e3,
+            energy_j=None if energy_mj is None else energy_mj / 1e3,
         )
 
 
@@ -133,8 +144,27 @@ def watch_here() -> Watch:
     """Of this machine, and of the GPU that the framework uses, if it uses one."""
     from autotune.worker.child import framework
 
-    on_gpu = framework.accelerator() == "GPU"
-    return Watch(Host.here(), GpuWatch.open(framework.gpu_name()) if on_gpu else None)
+    gpu = framework.used_gpu() if framework.accelerator() == "GPU" else None
+    return Watch(Host.here(), None if gpu is None else GpuWatch.open(*gpu))
+
+
+def _throttled_share(before: HostReading, after: HostReading) -> float | None:
+    """Share of the time that this process wanted to run, on one core at least, in which a quota held it back.
+
+    A quota holds back all cores on which there is something to run, so what was lost is set against as many: against
+    what was lost and what was run together, which is the sum over threads of the time that they did not sleep. The
+    group's other processes may have lost some of it, which cannot be told.
+    """
+    lost_s = _since(before.throttled_s, after.throttled_s)
+    if lost_s is None:
+        return None
+    wanted_s = after.own_s - before.own_s + lost_s
+    return _share(lost_s / max(after.wall_s - before.wall_s, wanted_s))
+
+
+def _since(before: float | None, after: float | None) -> float | None:
+    """What a counter has counted; `None` if it is unknown, or began anew, as with a driver or a group."""
+    return None if before is None or after is None or after < before else after - before
 
 
 def _share(value: float) -> float:

@@ -49,12 +49,16 @@ def accelerator() -> str:
     return "TPU" if "TPU" in kinds else "GPU" if "GPU" in kinds else "CPU"
 
 
-def gpu_name() -> str | None:
-    """Name of the first GPU, where a model is placed; None if there is none or it has none."""
+def used_gpu() -> tuple[int, str] | None:
+    """Place among CUDA's GPUs, and name, of the one on which a model is placed; None if that is not certain."""
     import tensorflow as tf
 
-    gpus = tf.config.get_visible_devices("GPU")
-    return tf.config.experimental.get_device_details(gpus[0]).get("device_name") if gpus else None
+    visible = tf.config.get_visible_devices("GPU")
+    # TensorFlow passes over visible GPUs that are much smaller than the best, and does not tell which.
+    if not visible or len(tf.config.list_logical_devices("GPU")) < len(visible):
+        return None
+    name = tf.config.experimental.get_device_details(visible[0]).get("device_name")
+    return (tf.config.list_physical_devices("GPU").index(visible[0]), name) if name else None
 
 
 def tf32() -> bool | None:

@@ -13,9 +13,17 @@ _IN_EACH_STEP = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin",
 def step_hooks(callbacks: Sequence[keras.callbacks.Callback]) -> list[keras.callbacks.Callback]:
     """The callbacks that do something in each training step, without what they do at the end of an epoch or a training.
 
-    A block is no epoch: a checkpoint written or a rate lowered after each would be neither wanted nor timed.
+    A block is no epoch: a checkpoint written or a rate lowered after each would be neither wanted nor timed. Nor is a
+    checkpoint after so many steps: it would write weights of timed steps over a person's files. So a ModelCheckpoint is
+    left out whatever its `save_freq`, and its cost in training is not timed.
     """
-    return [_StepHooks(one) for one in callbacks if any(_implements(one, hook) for hook in _IN_EACH_STEP)]
+    return [_StepHooks(one) for one in callbacks if _acts_in_steps(one)]
+
+
+def _acts_in_steps(callback: keras.callbacks.Callback) -> bool:
+    if isinstance(callback, keras.callbacks.ModelCheckpoint):
+        return False
+    return any(_implements(callback, hook) for hook in _IN_EACH_STEP)
 
 
 def _implements(callback: keras.callbacks.Callback, hook: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import traceback
 from dataclasses import dataclass
@@ -12,15 +13,20 @@ import tensorflow as tf
 
 from autotune.trial import PipelineTiming
 from autotune.worker.child import framework
-from autotune.worker.child.blocks import Stepper
+from autotune.worker.child.blocks import LEAD_IN, Stepper
 
 # As many as a rule for speedups would ask for; six, without which there is no interval, if that would take long.
 _PAIRS = 10
 _FEWEST_PAIRS = 6
 _MOST_S = 3.0
 
+# Six pairs of slow steps, or compiling a large model once more, may take longer than the share is worth knowing.
+_CAP_S = 4 * _MOST_S
 
-def time_pipeline(fed: Stepper, steps: int, block_s: float) -> PipelineTiming | None:
+
+def time_pipeline(
+    fed: Stepper, steps: int, block_s: float, *, step_ms: float, compile_s: float
+) -> PipelineTiming | None:
     """Blocks of both in turn.
 
     Both go through the same `fit`, with the same callbacks, on the same compiled model. What differs is where the batch
@@ -31,11 +37,20 @@ def time_pipeline(fed: Stepper, steps: int, block_s: float) -> PipelineTiming | 
         fed: of a compiled, warmed-up model, which is left as it was but for some more steps of training.
         steps: in one of its blocks.
         block_s: shortest length of a block on the resident batch [s].
+        step_ms: of the model, as it was timed just before [ms].
+        compile_s: what its first step took [s]; the step on the resident batch is compiled anew.
 
     Returns:
-        None where the step cannot be made to ignore its input: a model with a `make_train_function` of its own, or too
-        little memory for another batch. That is no fault of the candidate, and the worker's log says why.
+        None where it would take too long, or where the step cannot be made to ignore its input: a model with a
+        `make_train_function` of its own, or too little memory for another batch. That is no fault of the candidate, and
+        the worker's log says why.
     """
+    if (needed_s := _fewest_s(fed, steps, block_s, step_ms) + compile_s) > _CAP_S:
+        sys.stderr.write(
+            f"what the input pipeline costs is not measured: {_FEWEST_PAIRS} pairs of blocks and another compilation"
+            f" would take {needed_s:.0f} s, above {_CAP_S:.0f} s\n"
+        )
+        return None
     function = fed.model.train_function
     try:
         resident = _resident(fed, block_s)
@@ -45,6 +60,13 @@ def time_pipeline(fed: Stepper, steps: int, block_s: float) -> PipelineTiming | 
         return None
     finally:
         fed.model.train_function = function
+
+
+def _fewest_s(fed: Stepper, steps: int, block_s: float, step_ms: float) -> float:
+    """The fewest pairs of blocks with their lead-ins, as if the step on the resident batch took no less [s]."""
+    resident = fed.steps_for(block_s, step_ms)
+    per_pair = steps + resident + 2 * LEAD_IN * fed.candidate.steps_per_execution
+    return _FEWEST_PAIRS * per_pair * step_ms / 1e3
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 
@@ -10,7 +12,7 @@ import keras
 
 from autotune.decide import timing
 from autotune.errors import TrialFault
-from autotune.trial import Candidate, FailureKind, Probe, Recipe, Xla
+from autotune.trial import Candidate, FailureKind, PipelineTiming, Probe, Recipe, Xla
 from autotune.worker.child import effect, framework
 from autotune.worker.child.blocks import Block, Stepper
 from autotune.worker.child.build import ModelBuilder
@@ -88,7 +90,7 @@ class Prober:
             conditions=tuple(block.conditions for block in own),
             baseline_conditions=tuple(block.conditions for block in other),
             sync_ms=timed.sync_ms,
-            pipeline=time_pipeline(timed.stepper, timed.steps, timed.block_s) if args.pipeline else None,
+            pipeline=_pipeline(timed, own) if args.pipeline else None,
             baseline_peak_memory_mb=reference.peak_memory_mb if reference else None,
         )
 
@@ -100,6 +102,9 @@ class Prober:
         return self._reference[1]
 
     def _timed(self, candidate: Candidate, recipe: Recipe, args: ProbeArgs) -> _Timed:
+        # A process's resident size does not tell what the second model takes: it reuses what the first has left.
+        tells = framework.accelerator() == "GPU" or self._builder.asked == 0
+        gc.collect()  # a model holds itself in cycles: the one before is alive until then, and would count as in use
         before_mb = framework.memory_mb()
         framework.reset_peak_memory()
         built = self._builder.build(candidate, recipe, args.seed)
@@ -107,7 +112,7 @@ class Prober:
         hooks = step_hooks(self._callbacks(candidate))
         timed = _Timed(Stepper(built.model, batches, candidate, hooks, self._watch), built.build_s, args)
         peak_mb = framework.peak_memory_mb()  # before another model runs
-        if peak_mb is not None and before_mb is not None:
+        if tells and peak_mb is not None and before_mb is not None:
             timed.peak_memory_mb = max(0.0, peak_mb - before_mb)
         return timed
 
@@ -121,6 +126,8 @@ class _Timed:
         self.peak_memory_mb: float | None = None
         try:
             self.first_step_s = stepper.first_step_s()
+        except TrialFault:
+            raise  # it says what it is
         except Exception as error:
             raise _compile_fault(error, stepper.candidate) from error
         self.sync_ms = stepper.sync_ms()
@@ -157,6 +164,11 @@ def _alternate(timed: _Timed, reference: _Timed | None, args: ProbeArgs) -> tupl
                 return own, other
         if time.perf_counter() - began > args.max_s and len(own) >= _FEWEST_PAIRS:
             return own, other
+
+
+def _pipeline(timed: _Timed, own: Sequence[Block]) -> PipelineTiming | None:
+    step_ms = statistics.median(block.step_ms for block in own)
+    return time_pipeline(timed.stepper, timed.steps, timed.block_s, step_ms=step_ms, compile_s=timed.first_step_s)
 
 
 def _enough(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bool:

@@ -36,7 +36,7 @@ def user_callbacks(train: TrainConfig, candidate: Candidate) -> list[keras.callb
     """A person's own callbacks, made anew; their `step_args` (numbers, or lists of them) are rescaled with the batch.
 
     Raises:
-        ConfigError: one cannot be made, or a step argument is no number.
+        ConfigError: one cannot be made, a step argument is no number, or it would resume a training.
     """
     from autotune.targets import resolve
 
@@ -49,12 +49,24 @@ def user_callbacks(train: TrainConfig, candidate: Candidate) -> list[keras.callb
         }
         callback = resolve(config._target_, "train.callbacks._target_")
         try:
-            made.append(callback(**args))
+            made.append(_fair(callback(**args), config._target_))
+        except ConfigError:
+            raise
         except Exception as error:
             raise ConfigError(
                 f"the callback {config._target_} cannot be made with its args: {type(error).__name__}: {error}"
             ) from error
     return made
+
+
+def _fair(callback: keras.callbacks.Callback, target: str) -> keras.callbacks.Callback:
+    """The callback, unless trials that have it would begin where an earlier one, of another candidate, had got to."""
+    if isinstance(callback, keras.callbacks.BackupAndRestore):
+        raise ConfigError(
+            f"train.callbacks must leave each training to start afresh, but got {target}, which resumes an earlier one;"
+            " remove it (a checkpoint for yourself: keras.callbacks.ModelCheckpoint)"
+        )
+    return callback
 
 
 def _rescaled(steps: Any, factor: float, name: str) -> Any:

@@ -145,6 +145,7 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
         self._labels = dataset.num_classes is not None
         self._steps_per_epoch = recipe.examples // recipe.batch_size
         self._applied = 0
+        self._executions = 0
         self._last_loss: Any = math.nan
         self._elapsed_s = 0.0
         self._epoch_began = 0.0
@@ -156,12 +157,17 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
         self._epoch_began = time.perf_counter()
 
     def _keep_last_loss(self) -> None:
-        """Keep what the train function returned last, unread: a hook on each batch would wait for the device there."""
+        """Keep what the train function returned last, and count its calls; Keras tells neither at an epoch's end.
+
+        A hook on each batch would do as well: Keras 3.15 on TensorFlow waits for the logs after every batch, with hooks
+        or without.
+        """
         train_function = self.model.train_function
 
         def keeping(iterator: Any) -> Any:
             logs = train_function(iterator)
             self._last_loss = logs.get("loss", math.nan)
+            self._executions += 1
             return logs
 
         self.model.train_function = keeping
@@ -180,7 +186,10 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
     def _skipped(self, *, scaled: bool) -> int:
         """Steps of this epoch that the scaler left out: the optimizer counts those that it applied."""
         before, self._applied = self._applied, _applied_steps(self.model.optimizer)
-        return max(0, self._steps_per_epoch - (self._applied - before)) if scaled else 0
+        # The last execution of an epoch may be cut short; one that a callback stopped has fewer of them.
+        ran = min(self._steps_per_epoch, self._executions * self.model.steps_per_execution)
+        self._executions = 0
+        return max(0, ran - (self._applied - before)) if scaled else 0
 
     def _evaluate(self) -> tuple[float | None, str | None]:
         outputs = predict(self.model, self._validation.x)

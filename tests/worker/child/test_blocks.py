@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from autotune.trial import BlockConditions
+from autotune.errors import TrialFault
+from autotune.trial import BlockConditions, FailureKind
 from tests.worker import people
 from tests.worker.child.test_hooks import stepper
 
@@ -30,6 +31,21 @@ def test_a_block_takes_just_its_steps_and_one_lead_in() -> None:
     timed.block(6)
     assert int(timed.model.optimizer.iterations.numpy()) == 2 + 2 + 6
     assert 0 < timed.loss < 10
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_a_fit_that_does_not_run_its_steps_says_so() -> None:
+    from autotune.worker.child.blocks import Stepper
+
+    bare = stepper()
+    empty = Stepper(bare.model, bare.batches.take(0), people.candidate())
+    with pytest.raises(TrialFault, match=r"`fit` ran no training steps instead of 1, so that") as caught:
+        empty.first_step_s()
+    assert caught.value.kind is FailureKind.INVALID
+    fit = bare.model.fit
+    bare.model.fit = lambda *args, **asked: fit(*args, **(asked | {"steps_per_epoch": 3}))
+    with pytest.raises(TrialFault, match=r"`fit` ran 3 training steps instead of 5"):
+        bare.block(4)
 
 
 def test_conditions_are_read_around_the_timed_part_and_not_within_it() -> None:

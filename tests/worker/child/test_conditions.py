@@ -86,6 +86,35 @@ def test_no_counters_too_short_a_time_or_counters_that_stand_still_are_unknown(u
     assert between(**unknown) == BlockConditions(preemptions=4)  # type: ignore[arg-type]
 
 
+def held_back(lost_s: float | None, *, wall_s: float, own_s: float, before_s: float | None = 5.0) -> float | None:
+    host = Host(Path("unread"), frozenset({0, 1}), 1.0)
+    before = HostReading(7.0, 2.0, None, 11, before_s)
+    after = HostReading(7.0 + wall_s, 2.0 + own_s, None, 11, lost_s)
+    return host.between(before, after).quota_throttled
+
+
+def test_what_a_quota_took_is_a_share_of_what_was_wanted() -> None:
+    assert held_back(5.0, wall_s=0.5, own_s=0.5) == 0.0
+    assert held_back(5.2, wall_s=0.5, own_s=0.3) == pytest.approx(0.4), "one thread"
+    assert held_back(6.6, wall_s=0.5, own_s=2.4) == pytest.approx(0.4), "eight of them"
+    assert held_back(5.2, wall_s=0.5, own_s=0.05) == pytest.approx(0.4), "one that waits for a GPU besides"
+
+
+def test_what_a_quota_took_is_unknown_where_its_counter_is_or_began_anew() -> None:
+    assert held_back(None, wall_s=0.5, own_s=0.3) is None
+    assert held_back(5.0, wall_s=0.5, own_s=0.3, before_s=None) is None
+    assert held_back(4.0, wall_s=0.5, own_s=0.3) is None
+
+
+def test_the_files_that_count_what_a_quota_took_are_read_each_time(tmp_path: Path) -> None:
+    counter = tmp_path / "cpu.stat"
+    host = Host(Path("none"), frozenset({0}), 1.0, (counter,))
+    counter.write_text("throttled_usec 1500000", encoding="ascii")
+    before = host.read()
+    counter.write_text("throttled_usec 2500000", encoding="ascii")
+    assert (before.throttled_s, host.read().throttled_s) == (1.5, 2.5)
+
+
 @LINUX
 def test_a_process_beside_this_one_is_seen() -> None:
     """It spins on a core on which this process sleeps, and may have to share it: more than half of it is not ours."""
@@ -136,6 +165,12 @@ def test_a_gpus_energy_is_a_difference_and_the_rest_is_as_it_stands_after_the_bl
     assert watch.end() == BlockConditions(energy_j=12.5, gpu_temperature_c=61)
     watch.begin()
     assert watch.end().energy_j == 7.5
+
+
+def test_an_energy_counter_that_began_anew_tells_nothing() -> None:
+    watch = Watch(gpu=gpu(1_000_000, 200))
+    watch.begin()
+    assert watch.end() == BlockConditions(gpu_temperature_c=61)
 
 
 def test_without_anything_to_read_nothing_is_known() -> None:

@@ -80,13 +80,18 @@ def test_the_older_names_of_the_hooks_are_known() -> None:
     assert calls == ["on_batch_end"]
 
 
-def test_a_checkpoint_of_each_epoch_saves_none_for_a_block(tmp_path: Path) -> None:
+def test_a_checkpoint_of_each_epoch_or_of_some_steps_saves_none_for_a_block(tmp_path: Path) -> None:
     import keras
 
-    timed = stepper(keras.callbacks.ModelCheckpoint(tmp_path / "kept.keras"))
+    class Own(keras.callbacks.ModelCheckpoint):
+        pass
+
+    kept = tmp_path / "kept.keras"
+    checkpoint = keras.callbacks.ModelCheckpoint
+    timed = stepper(checkpoint(kept), checkpoint(kept, save_freq=1), Own(kept, save_freq=1))
     timed.first_step_s()
     timed.step_ms(12)
-    assert list(tmp_path.glob("*.keras")) == []
+    assert (timed.callbacks, list(tmp_path.glob("*.keras"))) == ([], [])
 
 
 def test_a_callback_that_would_end_the_training_does_not_shorten_a_block() -> None:

@@ -42,7 +42,7 @@ def warm(build: str = "nets.mlp", delay_s: float = 0.0, **candidate: Any) -> Any
 def test_a_pipeline_that_is_all_of_a_step_shows_as_such() -> None:
     from autotune.worker.child.pipeline import time_pipeline
 
-    timed = time_pipeline(warm(delay_s=0.02), steps=4, block_s=0.05)
+    timed = time_pipeline(warm(delay_s=0.02), steps=4, block_s=0.05, step_ms=20, compile_s=0.1)
     assert timed is not None
     assert 6 <= len(timed.fed_step_ms) == len(timed.resident_step_ms) <= 10
     assert min(timed.fed_step_ms) > 15
@@ -62,7 +62,7 @@ def test_the_model_is_left_as_it_was_and_goes_on_learning_from_its_input(
     stepper = warm(policy=policy, xla=xla, per_execution=per_execution)
     model = stepper.model
     function, step = model.train_function, model.train_step
-    assert time_pipeline(stepper, steps=8, block_s=0.01) is not None
+    assert time_pipeline(stepper, steps=8, block_s=0.01, step_ms=1, compile_s=0.1) is not None
     assert model.train_function is function
     assert model.train_step == step
     model.fit(stepper.batches.repeat(), epochs=1, steps_per_epoch=12, verbose=0, shuffle=False)
@@ -86,6 +86,20 @@ def test_the_resident_step_trains_on_one_batch_alone() -> None:
     assert np.mean(predicted.argmax(axis=-1) == 1) == 1.0
 
 
+def test_what_would_take_too_long_is_not_begun(capsys: pytest.CaptureFixture[str]) -> None:
+    from autotune.worker.child.pipeline import _fewest_s, time_pipeline
+
+    stepper = warm(per_execution=4)
+    function = stepper.model.train_function
+    stepper.model.make_train_function = lambda force=False: pytest.fail("it was compiled")
+    # A block of 8 fed steps, one of 4 resident ones, and a lead-in of 4 steps for each; six times.
+    assert _fewest_s(stepper, 8, 0.1, 50) == pytest.approx(6 * 20 * 0.05)
+    assert time_pipeline(stepper, steps=8, block_s=0.1, step_ms=50, compile_s=7) is None
+    assert "6 pairs of blocks and another compilation would take 13 s, above 12 s" in capsys.readouterr().err
+    assert time_pipeline(stepper, steps=8, block_s=0.1, step_ms=101, compile_s=0) is None
+    assert stepper.model.train_function is function
+
+
 def test_a_model_that_makes_its_own_train_function_is_not_timed_and_not_harmed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -99,7 +113,7 @@ def test_a_model_that_makes_its_own_train_function_is_not_timed_and_not_harmed(
             raise RuntimeError("made once and for all")
 
     stepper.model.make_train_function = refuse
-    assert time_pipeline(stepper, steps=4, block_s=0.01) is None
+    assert time_pipeline(stepper, steps=4, block_s=0.01, step_ms=1, compile_s=0.1) is None
     assert "made once and for all" in capsys.readouterr().err
     assert stepper.model.train_function is function
     assert stepper.step_ms(4) > 0

@@ -126,6 +126,7 @@ def test_blocks_may_be_asked_for_by_their_steps() -> None:
 
 def test_every_block_has_its_conditions_and_both_models_their_memory() -> None:
     from autotune.worker.child.conditions import watch_here
+    from autotune.worker.child.framework import accelerator
 
     config = people.config()
     probing = prober(config, watch=watch_here())
@@ -136,6 +137,8 @@ def test_every_block_has_its_conditions_and_both_models_their_memory() -> None:
     assert all(block.preemptions is not None for block in (*probe.conditions, *probe.baseline_conditions))
     assert (probe.baseline_batch_size, probe.candidate.batch_size) == (10, 20)
     assert probe.baseline_peak_memory_mb is not None
+    if accelerator() != "GPU":
+        assert (probe.peak_memory_mb, again.peak_memory_mb) == (None, None), "of the first model alone"
     assert again.baseline_peak_memory_mb == probe.baseline_peak_memory_mb, "of when it was made"
 
 
@@ -165,3 +168,38 @@ def test_blocks_run_with_the_callbacks_of_their_own_candidate() -> None:
     probe = prober(config, callbacks=callbacks).probe(args(people.candidate(batch=20), config))
     assert steps.keys() == {10, 20}
     assert steps[20] > probe.steps_per_block * len(probe.block_step_ms)
+
+
+def test_models_that_are_done_with_are_gone_before_memory_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    import gc
+    import weakref
+
+    from autotune.worker.child import framework
+    from autotune.worker.child.build import BuiltModel, ModelBuilder
+    from autotune.worker.child.feed import Feed
+    from autotune.worker.child.probe import Prober
+
+    made: list[Any] = []
+    alive: list[int] = []
+
+    class Noting(ModelBuilder):
+        def build(self, *args: Any) -> BuiltModel:
+            built = super().build(*args)
+            made.append(weakref.ref(built.model))
+            return built
+
+    def reading() -> float:
+        alive.append(sum(model() is not None for model in made))
+        return 0.0
+
+    monkeypatch.setattr(framework, "memory_mb", reading)
+    config = people.config()
+    probing = Prober(Noting(config, (4,), 3), Feed(people.dataset().train, 0))
+    gc.disable()
+    try:
+        for batch in (20, 30, 40):
+            probing.probe(args(people.candidate(batch=batch), config))
+    finally:
+        gc.enable()
+    assert len(made) == 4
+    assert alive == [0, 1, 1, 1], "the reference alone"

@@ -80,10 +80,10 @@ def test_boundaries_that_fall_on_one_step_both_count() -> None:
     assert [at(schedule, step) for step in (0, 1, 2)] == pytest.approx([1.0, 1.0, 0.25])
 
 
-def callbacks(step_args: list[str], batch: int = 40, **args: Any) -> Any:
+def callbacks(step_args: list[str], batch: int = 40, target: str = "nets.Seen", **args: Any) -> Any:
     from autotune.worker.child.schedule import user_callbacks
 
-    config = CallbackConfig(_target_="nets.Seen", args=args, step_args=step_args)
+    config = CallbackConfig(_target_=target, args=args, step_args=step_args)
     return user_callbacks(TrainConfig(batch_size=10, callbacks=[config]), people.candidate(batch=batch))
 
 
@@ -107,3 +107,21 @@ def test_a_callback_that_cannot_be_made(step_args: list[str], args: dict[str, An
     with pytest.raises(ConfigError, match=r"callback") as caught:
         callbacks(step_args, **args)
     assert said in str(caught.value)
+
+
+def resuming(backup_dir: str) -> Any:
+    """A person's own way to make one."""
+    import keras
+
+    class Own(keras.callbacks.BackupAndRestore):
+        pass
+
+    return Own(backup_dir)
+
+
+@pytest.mark.parametrize("target", ["keras.callbacks.BackupAndRestore", f"{__name__}.resuming"])
+def test_a_callback_that_resumes_an_earlier_training_is_refused(target: str) -> None:
+    with pytest.raises(ConfigError, match=r"must leave each training to start afresh, but got ") as caught:
+        callbacks([], target=target, backup_dir="backup")
+    assert f"{target}, which resumes an earlier one; remove it" in str(caught.value)
+    assert "cannot be made" not in str(caught.value)

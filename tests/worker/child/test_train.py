@@ -42,6 +42,17 @@ def run(candidate: Candidate, seed: int = 0, epochs: int = 2, keep: Path | None 
     return result
 
 
+def stops_after_five() -> Any:
+    """A person's callback."""
+    import keras
+
+    class Stops(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.model.stop_training = batch == 4
+
+    return Stops()
+
+
 def test_a_run_says_what_it_did() -> None:
     done = run(people.candidate(), seed=3, epochs=6)
     assert (done.seed, done.iterations, done.skipped_steps, done.loss_scale) == (3, 72, 0, None)
@@ -122,6 +133,19 @@ def test_float16_counts_the_steps_that_were_skipped() -> None:
     assert done.loss_scale == 32768.0 / 2**done.skipped_steps
     assert done.iterations + done.skipped_steps == 24
     assert health.training_failure(done, MAX_SKIPPED) is None
+
+
+def test_steps_that_were_never_run_were_not_skipped_by_the_scaler() -> None:
+    """A person's callback ends the training after 5 of the 12 steps of the first of four epochs."""
+    callback = CallbackConfig(_target_=f"{__name__}.stops_after_five")
+    done = run(people.candidate("mixed_float16"), epochs=4, train=TrainConfig(batch_size=10, callbacks=[callback]))
+    assert len(done.curve) == 1
+    assert done.iterations + done.skipped_steps == 5
+    assert done.iterations > 0
+    failure = health.training_failure(done, MAX_SKIPPED)
+    assert failure is not None
+    assert (failure.kind, done.metric) == (FailureKind.INVALID, None)
+    assert "early stopping" in failure.message
 
 
 def test_a_loss_scale_that_collapses_is_no_result_although_nothing_in_the_history_is_odd() -> None:
