@@ -27,7 +27,8 @@ _SCREEN_SHARE = 0.25
 # A verified candidate is faster than the baseline: on average about this share of its training time.
 _CANDIDATE_SHARE = 0.6
 
-# Trainings of candidates that turn out to be less accurate, before one passes.
+# Trainings of candidates that turn out to be less accurate, before one passes. A second finalist is trained only if the
+# first is not confirmed, so it is no part of the plan.
 _REJECTED_RUNS = 3
 
 # Evaluation is a forward pass, training three of its size.
@@ -84,7 +85,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
         "export": _EXPORT_S + 1.5 * start_s,
     }
     baseline_runs = seeds + confirm_seeds
-    candidate_runs = _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + _REJECTED_RUNS + confirm_seeds)
+    candidate_runs = _CANDIDATE_SHARE * (search.gate_seeds + _REJECTED_RUNS + confirm_seeds)
     left_s = remaining_s - sum(fixed.values())
     affordable_s = _SAFETY * left_s / (baseline_runs + candidate_runs)
     fidelity, reasons = _fidelity(config, data, per_example_s, affordable_s)
@@ -93,7 +94,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     shares = {
         "baseline": seeds * train_s,
         "screen": fixed["screen"],
-        "verify": _CANDIDATE_SHARE * (search.finalists * search.gate_seeds + _REJECTED_RUNS) * train_s,
+        "verify": _CANDIDATE_SHARE * (search.gate_seeds + _REJECTED_RUNS) * train_s,
         "confirm": fixed["timing"] + (1 + _CANDIDATE_SHARE) * confirm_seeds * train_s,
         "export": fixed["export"],
     }
