@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from autotune.config.constraint import SHARE_METRICS
-from autotune.config.objective import Objective
 from autotune.decide import accuracy, learning, sampling, timing
 from autotune.study.compare import Comparison
 from autotune.study.context import StudyContext
@@ -99,16 +98,17 @@ def deltas(context: StudyContext, evidence: Evidence) -> list[float]:
 def conclude(context: StudyContext, evidence: Evidence, verdict: Accuracy | None) -> Confirmation:
     """All that was shown, as the confirmation: what is quoted from here on."""
     objective = context.config.objective
-    speedup = _pooled(context, evidence, lambda comparison: comparison.speedup)
+    speedup = _pooled(context, evidence, _speedup)
     reached = _time_to_accuracy(context, evidence)
-    gain = _pooled(context, evidence, lambda comparison: comparison.gain)
-    if objective.name is Objective.time_to_accuracy:
+    gain, verdict_on_gain = _pooled(context, evidence, _gain), _verdict(context, evidence, _gain)
+    if context.times_trainings:
         gain = reached.ratio if reached else None
+        verdict_on_gain = timing.verdict(gain, objective.threshold) if gain else TimingVerdict.UNCLEAR
     pairs = _neighbours(context, evidence)
     return Confirmation(
         trial=evidence.number,
         candidate=evidence.candidate,
-        timing=_verdict(context, speedup),
+        timing=_verdict(context, evidence, _speedup),
         speedup=speedup,
         per_process=tuple(comparison.speedup.estimate for comparison in evidence.comparisons),
         accuracy=verdict,
@@ -120,7 +120,7 @@ def conclude(context: StudyContext, evidence: Evidence, verdict: Accuracy | None
         failure=evidence.failure,
         objective=objective.name.value,
         gain=gain,
-        verdict=_verdict(context, gain),
+        verdict=verdict_on_gain,
         time_to_accuracy=reached,
         epoch_s=_mean(learning.epoch_seconds(run) for _, run in pairs.values()),
         baseline_epoch_s=_mean(learning.epoch_seconds(run) for run, _ in pairs.values()),
@@ -131,14 +131,23 @@ def may_be_better(context: StudyContext, evidence: Evidence) -> bool:
     """Whether more seeds are worth it: what the fresh processes said of the speed does not change any more."""
     if context.times_trainings:
         return True
-    gain = _pooled(context, evidence, lambda comparison: comparison.gain)
-    return _verdict(context, gain) is TimingVerdict.FASTER
+    return _verdict(context, evidence, _gain) is TimingVerdict.FASTER
 
 
-def _verdict(context: StudyContext, interval: Interval | None) -> TimingVerdict:
-    if interval is None:
+def _speedup(comparison: Comparison) -> Interval:
+    return comparison.speedup
+
+
+def _gain(comparison: Comparison) -> Interval:
+    return comparison.gain
+
+
+def _verdict(context: StudyContext, evidence: Evidence, interval_of: Callable[[Comparison], Interval]) -> TimingVerdict:
+    """Over the processes that there were; UNCLEAR where they have no interval."""
+    if _pooled(context, evidence, interval_of) is None:
         return TimingVerdict.UNCLEAR
-    return timing.verdict(interval, context.config.objective.threshold)
+    found = [interval_of(comparison) for comparison in evidence.comparisons]
+    return timing.verdict_over_processes(found, context.config.objective.threshold)
 
 
 def _pooled(

@@ -233,3 +233,38 @@ def test_processes_are_pooled_by_a_t_interval_on_logs(level: float) -> None:
 def test_one_process_cannot_be_pooled() -> None:
     with pytest.raises(ValueError, match="at least 2 processes, but got 1"):
         timing.pooled_speedup([2.0])
+
+
+def around(estimate: float, half: float) -> Interval:
+    """An interval of this relative half-width on the log scale."""
+    return Interval(estimate, estimate / math.exp(half), estimate * math.exp(half), 0.95, 10, "made up")
+
+
+def test_processes_that_agree_by_chance_better_than_they_were_measured_prove_nothing() -> None:
+    """Each is known to 6 %, so three to 3.5 %; that they agree to a per mille is chance."""
+    found = [around(1.030, 0.06), around(1.031, 0.06), around(1.030, 0.06)]
+    pooled = timing.pooled_speedup([interval.estimate for interval in found])
+    assert timing.verdict(pooled) is TimingVerdict.FASTER, "what the t interval alone would say"
+    assert timing.verdict_over_processes(found) is TimingVerdict.UNCLEAR
+
+
+def test_processes_that_agree_and_were_measured_well_are_believed() -> None:
+    assert timing.verdict_over_processes([around(1.10, 0.01)] * 2 + [around(1.11, 0.01)]) is TimingVerdict.FASTER
+    assert timing.verdict_over_processes([around(0.90, 0.01)] * 2 + [around(0.91, 0.01)]) is TimingVerdict.SLOWER
+    assert timing.verdict_over_processes([around(1.000, 0.01)] * 2 + [around(1.001, 0.01)]) is TimingVerdict.SAME
+
+
+def test_processes_that_differ_are_judged_by_how_they_differ() -> None:
+    assert timing.verdict_over_processes([around(1.05, 0.01), around(1.2, 0.01), around(1.4, 0.01)]) is (
+        TimingVerdict.UNCLEAR
+    )
+
+
+def test_one_process_alone_is_judged_as_it_is() -> None:
+    assert timing.verdict_over_processes([around(1.10, 0.05)]) is TimingVerdict.FASTER
+    assert timing.verdict_over_processes([around(1.10, 0.09)]) is TimingVerdict.UNCLEAR
+
+
+def test_a_threshold_of_ones_own_is_kept_over_processes() -> None:
+    found = [around(1.10, 0.01)] * 2 + [around(1.11, 0.01)]
+    assert timing.verdict_over_processes(found, 1.2) is TimingVerdict.SAME

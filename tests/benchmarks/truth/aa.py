@@ -66,7 +66,7 @@ def claims(studies: Sequence[Miniature], processes: Sequence[Process]) -> dict[s
     return {
         A_STUDY: Count.over(study.says_faster for study in studies),
         f"confirmation of whatever was fastest: t interval over {CONFIRMING} processes": Count.over(
-            is_faster(study.confirmed) for study in studies
+            study.confirmed_faster for study in studies
         ),
         f"screening, the fastest of {SCREENED}: interval of one process": Count.over(
             is_faster(study.fastest) for study in studies
