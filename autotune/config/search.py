@@ -88,7 +88,7 @@ class SearchConfig:
         seed: of the sampler.
         verify: fastest or all.
         gate_seeds: seeds on which a candidate is trained in the verify stage.
-        finalists: how many passing candidates are confirmed at most.
+        finalists: accuracy verdicts looked at most; the error level is shared among them.
         trial_timeout_s: longest time one request to the worker may take [s].
         max_worker_growth_mb: a worker that has grown by this much is replaced [MB].
     """

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autotune.decide.timing import FEWEST_PAIRS
 from autotune.trial import BlockConditions, Probe
-
-FEWEST_PAIRS = 6
-"""As for step times: fewer have no two-sided 95 % interval (see `autotune.decide.timing`)."""
 
 
 def joules_per_example(probe: Probe) -> tuple[list[float], list[float]] | None:

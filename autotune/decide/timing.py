@@ -12,8 +12,8 @@ from autotune.trial import Interval, TimingVerdict
 
 LEVEL = 0.95
 
-# Fewer pairs than this have no two-sided 95 % signed-rank interval at all: its widest covers 1 - 2 / 2**n.
-_FEWEST_PAIRS = 6
+FEWEST_PAIRS = 6
+"""Fewer pairs have no two-sided 95 % signed-rank interval at all: its widest covers 1 - 2 / 2**n."""
 
 
 def log_ratios(
@@ -135,7 +135,7 @@ def enough(ratios: Sequence[float], *, min_pairs: int, max_pairs: int, half_widt
     n = len(ratios)
     if n >= max_pairs:
         return True
-    if n < max(min_pairs, _FEWEST_PAIRS):
+    if n < max(min_pairs, FEWEST_PAIRS):
         return False
     return speedup(ratios).relative_half_width <= half_width
 

@@ -54,9 +54,10 @@ def judge(context: StudyContext, evidence: Evidence, level: float) -> Accuracy |
     if evidence.failure is not None:
         return None
     constraint = context.config.constraint
+    deltas = context.view.trials[evidence.number].deltas[Stage.CONFIRM]
     seeds = list(evidence.runs)
     found = accuracy.judge(
-        deltas(context, evidence),
+        [deltas[seed] for seed in seeds],
         seeds,
         [context.margin_on(seed) for seed in seeds],
         level=level,
@@ -84,15 +85,6 @@ def _sampling_error(context: StudyContext, evidence: Evidence) -> float | None:
     if len(known) < len(pairs):
         return None
     return sampling.sampling_error([own for own, _ in known], [other for _, other in known], context.data.validation)
-
-
-def deltas(context: StudyContext, evidence: Evidence) -> list[float]:
-    """Paired differences, higher is better, in the order of the seeds."""
-    found = []
-    for seed, run in evidence.runs.items():
-        assert run.metric is not None
-        found.append(context.oriented(run.metric, context.baseline_metrics[seed]))
-    return found
 
 
 def conclude(context: StudyContext, evidence: Evidence, verdict: Accuracy | None) -> Confirmation:

@@ -51,9 +51,9 @@ def _find_winner(context: StudyContext) -> int:
 
     No more verdicts are looked at than the error level was shared among.
     """
-    verification, verdicts = Verification(context), 0
-    reason = "the budget is used"
-    while verdicts < context.config.search.finalists:
+    verification, verdicts, most = Verification(context), 0, context.config.search.finalists
+    reason = f"search.finalists={most} verdicts were looked at, and the error level is used"
+    while verdicts < most:
         trial = verification.next()
         if trial is None:
             break
@@ -62,7 +62,6 @@ def _find_winner(context: StudyContext) -> int:
             verification.close(f"trial {trial.number} was confirmed")
             return trial.number
         verdicts += found.confirmation.accuracy is not None
-        reason = f"search.finalists={verdicts} verdicts were looked at, and the error level is used"
         if found.ended is not None:
             reason = found.ended
             break

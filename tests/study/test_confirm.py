@@ -201,14 +201,20 @@ def test_several_processes_of_which_one_is_slower_are_told_together(tmp_path):
     assert confirmation.accuracy is None, "no verdict was looked at, so none of the error level is used"
 
 
-def test_one_process_that_is_not_faster_ends_it_and_the_next_one_has_the_whole_level(tmp_path):
+def confirmed_at(speedup: float):
+    """The front-runner's step times in fresh processes, as if it had this speedup there."""
+
     def altered(request, result):
         if confirming(request) and isinstance(result, Probe):
-            factor = usual_speed(FRONT) / 0.9
+            factor = usual_speed(FRONT) / speedup
             return replace(result, block_step_ms=tuple(step * factor for step in result.block_step_ms))
         return result
 
-    study = FakeStudy(tmp_path, config_of(finalists=1), World(altered=altered)).run()
+    return altered
+
+
+def test_one_process_that_is_not_faster_ends_it_and_the_next_one_has_the_whole_level(tmp_path):
+    study = FakeStudy(tmp_path, config_of(finalists=1), World(altered=confirmed_at(0.9))).run()
     first, second = study.view.confirmations
     assert (first.candidate, first.timing, first.accuracy) == (FRONT, TimingVerdict.SLOWER, None)
     assert second.accuracy.level == looks(None, 0.01)[0].level
@@ -217,15 +223,9 @@ def test_one_process_that_is_not_faster_ends_it_and_the_next_one_has_the_whole_l
 
 def test_no_more_seeds_for_one_that_the_processes_do_not_show_to_be_faster(tmp_path):
     """Its verdict is open after three seeds, but whatever the fourth says, it is not FASTER."""
-
-    def altered(request, result):
-        if confirming(request) and isinstance(result, Probe):
-            factor = usual_speed(FRONT) / 1.01
-            return replace(result, block_step_ms=tuple(step * factor for step in result.block_step_ms))
-        return result
-
     deltas = {1000: 0.009, 1001: -0.009, 1002: 0.0}
-    world = World(noise=lambda c, seed: deltas.get(seed, 0.0) if c.xla is not Xla.AUTO else 0.0, altered=altered)
+    world = World(noise=lambda c, seed: deltas.get(seed, 0.0) if c.xla is not Xla.AUTO else 0.0)
+    world.altered = confirmed_at(1.01)
     study = FakeStudy(tmp_path, config_of(finalists=1), world).run()
     [confirmation] = study.view.confirmations
     assert confirmation.accuracy.verdict is AccuracyVerdict.INCONCLUSIVE

@@ -11,13 +11,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from autotune.decide.timing import FEWEST_PAIRS
 from autotune.trial import PipelineTiming
 from autotune.worker.child import framework
 from autotune.worker.child.blocks import LEAD_IN, Stepper
 
 # As many as a rule for speedups would ask for; six, without which there is no interval, if that would take long.
 _PAIRS = 10
-_FEWEST_PAIRS = 6
 _MOST_S = 3.0
 
 # Six pairs of slow steps, or compiling a large model once more, may take longer than the share is worth knowing.
@@ -47,7 +47,7 @@ def time_pipeline(
     """
     if (needed_s := _fewest_s(fed, steps, block_s, step_ms) + compile_s) > _CAP_S:
         sys.stderr.write(
-            f"what the input pipeline costs is not measured: {_FEWEST_PAIRS} pairs of blocks and another compilation"
+            f"what the input pipeline costs is not measured: {FEWEST_PAIRS} pairs of blocks and another compilation"
             f" would take {needed_s:.0f} s, above {_CAP_S:.0f} s\n"
         )
         return None
@@ -66,7 +66,7 @@ def _fewest_s(fed: Stepper, steps: int, block_s: float, step_ms: float) -> float
     """The fewest pairs of blocks with their lead-ins, as if the step on the resident batch took no less [s]."""
     resident = fed.steps_for(block_s, step_ms)
     per_pair = steps + resident + 2 * LEAD_IN * fed.candidate.steps_per_execution
-    return _FEWEST_PAIRS * per_pair * step_ms / 1e3
+    return FEWEST_PAIRS * per_pair * step_ms / 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _alternate(fed: _Side, resident: _Side) -> PipelineTiming:
     fed_ms: list[float] = []
     resident_ms: list[float] = []
     began = time.perf_counter()
-    while len(fed_ms) < _PAIRS and (len(fed_ms) < _FEWEST_PAIRS or time.perf_counter() - began < _MOST_S):
+    while len(fed_ms) < _PAIRS and (len(fed_ms) < FEWEST_PAIRS or time.perf_counter() - began < _MOST_S):
         fed_first = len(fed_ms) % 2 == 0
         if fed_first:
             fed_ms.append(fed.step_ms())

@@ -30,9 +30,6 @@ _SYNCS_PER_BLOCK = 100
 # Share of the time for timed blocks that warm-up may take at most.
 _WARM_UP_SHARE = 0.2
 
-# An interval needs so many pairs, however long they take.
-_FEWEST_PAIRS = 6
-
 
 class Prober:
     """Measures candidates; keeps the reference model alive between calls, so that it compiles once a process.
@@ -162,7 +159,7 @@ def _alternate(timed: _Timed, reference: _Timed | None, args: ProbeArgs) -> tupl
                 other.append(reference.block())
             if _enough(own, other, args):
                 return own, other
-        if time.perf_counter() - began > args.max_s and len(own) >= _FEWEST_PAIRS:
+        if time.perf_counter() - began > args.max_s and len(own) >= timing.FEWEST_PAIRS:
             return own, other
 
 
