@@ -130,6 +130,7 @@ def _opening(config: dict[str, Any], on_target: bool, stand_in: bool, output_dir
         output_dir=output_dir,
         command=f"python -m autotune model=cifar_mlp hw={target['name']}",
         versions={"autotune": "0.1.0", "optuna": "5.0.0"},
+        code={"autotune": "0f1e2d"},
     )
     if not on_target:
         text = "target NVIDIA GeForce RTX 2060 6GB is not here: all figures are of NVIDIA GeForce RTX 3090"
@@ -140,7 +141,7 @@ def _opening(config: dict[str, Any], on_target: bool, stand_in: bool, output_dir
     )
     versions = {"tensorflow": "2.21.0", "keras": "3.15.0"}
     facts = WorkerFacts("GPU", ({"name": "GPU:0"},), 0, 0, None, True, versions, {}, 9.7, 4242)
-    yield ev.WorkerReady(1, facts, data)
+    yield ev.WorkerReady(1, facts, data, 12.5)
     if stand_in:
         text = "cifar10 cannot be had: training on scikit-learn's handwritten digits in its shape instead"
         yield ev.Note("stand_in", text, "warning")

@@ -11,6 +11,7 @@ from autotune.config.hardware import HardwareConfig
 from autotune.config.model import ModelConfig
 from autotune.config.objective import ObjectiveConfig
 from autotune.config.search import SEARCHABLE_POLICIES, SearchConfig
+from autotune.config.study import StudyConfig
 from autotune.config.tracking import TrackingConfig
 from autotune.config.train import TrainConfig
 
@@ -22,6 +23,7 @@ class Task(enum.Enum):
     plan = "plan"  # the space, its cost and the margin that the budget can resolve; nothing is trained
     train = "train"  # train with one candidate's settings, such as an exported one
     promote = "promote"  # move the production alias to an exported model, explicitly
+    sync = "sync"  # send a study's record to MLflow, or what MLflow has missed of it
 
 
 class XlaChoice(enum.Enum):
@@ -88,4 +90,5 @@ class Config:
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     candidate: CandidateConfig = field(default_factory=CandidateConfig)
     output: OutputConfig = field(default_factory=OutputConfig)
+    study: StudyConfig = field(default_factory=StudyConfig)
     console: ConsoleConfig = field(default_factory=ConsoleConfig)

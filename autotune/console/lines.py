@@ -30,6 +30,13 @@ def _started(event: ev.StudyStarted, view: StudyView) -> list[Line]:
     return [("study", "", f"{phrases.model_name(view)} on {where}, writing to {event.output_dir}")]
 
 
+def _resumed(event: ev.StudyResumed, view: StudyView) -> list[Line]:
+    trainings = sum(len(runs) for trial in view.trials.values() for runs in trial.runs.values())
+    measured = f"{len(view.trials)} trials and {trainings} trainings"
+    text = f"goes on after {phrases.clock(event.elapsed_s)} with {measured} of earlier sessions"
+    return [("resumed", "", text), *(("changed", "", change) for change in event.changed)]
+
+
 def _worker(event: ev.WorkerReady, view: StudyView) -> list[Line]:
     facts, data = event.facts, event.data
     versions = ", ".join(
@@ -149,6 +156,7 @@ def _settings(candidate: Candidate, view: StudyView) -> str:
 
 _WRITERS: dict[type, Callable[..., list[Line]]] = {
     ev.StudyStarted: _started,
+    ev.StudyResumed: _resumed,
     ev.WorkerReady: _worker,
     ev.Note: _note,
     ev.SpacePlanned: _space,

@@ -60,6 +60,11 @@ class LiveSink:
         if not self._live.is_started:
             self._live.start()
 
+    def on_replayed(self, event: Event, at_s: float) -> None:  # noqa: ARG002 (the sinks' protocol)
+        """Know the event; the first new one opens the display."""
+        with self._lock:
+            self._view.apply(event)
+
     def close(self) -> None:
         """Leave the whole table on the screen, and the answer below it."""
         with self._lock:

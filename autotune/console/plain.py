@@ -49,6 +49,10 @@ class PlainSink:
             number = f"{'#' + trial if trial else '':>{_TRIAL_COLUMNS}}"
             self._print(f"[{elapsed:>7}]  {about:<{_ABOUT_COLUMNS}}{number}  {text}")
 
+    def on_replayed(self, event: Event, at_s: float) -> None:  # noqa: ARG002 (the sinks' protocol)
+        """Know the event, which was printed when it happened."""
+        self._view.apply(event)
+
     def close(self) -> None:
         """Print the answer, if the study came to one."""
         if self._view.decided is None:

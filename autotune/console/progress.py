@@ -10,6 +10,7 @@ from autotune.record.events import (
     FinalistConfirmed,
     Probed,
     StageStarted,
+    StudyResumed,
     StudyStarted,
     Trained,
     TrialFailed,
@@ -41,6 +42,8 @@ class Progress:
         """Take one event; `stage` is the one in progress."""
         if isinstance(event, StudyStarted):
             self.started_s = now_s
+        elif isinstance(event, StudyResumed):
+            self.started_s = now_s - event.elapsed_s
         elif isinstance(event, StageStarted):
             self.stage_started_s, self.done = now_s, 0
         elif stage is not None and _counts(event, stage):

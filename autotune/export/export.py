@@ -44,6 +44,7 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
         record.append(Note("export", "nothing to export: no trained model was kept", "warning"))
         return
     folder = record.path.parent / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)  # a killed session's, which was not recorded as complete
     folder.mkdir()
     files = _Files(folder)
     write_settings(folder, config, trial.candidate, run.recipe, view.started.study)

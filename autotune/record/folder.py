@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from autotune.errors import UserError
+from autotune.interruption import held
 
 
 class RunFolder:
@@ -34,6 +35,10 @@ class RunFolder:
     ) -> None:
         if self._kept or not isinstance(error, (UserError, KeyboardInterrupt)):
             return
+        with held():  # a second Ctrl-C would leave half of it
+            self._remove()
+
+    def _remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         folder = self.path.parent
         while self._standing in folder.parents:

@@ -1,26 +1,27 @@
-"""Writing and reading the record: JSON lines, appended and flushed to disk before any sink hears of them."""
+"""Writing the record: JSON lines, appended and flushed to disk before any sink hears of them."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Protocol, TypeVar, cast
 
-from cattrs import BaseValidationError
-
-from autotune import codec
-from autotune.errors import UserError
-from autotune.record.events import FORMAT, Event, SinkFailed, StudyStarted
+from autotune import interruption
+from autotune.record.clock import StudyClock
+from autotune.record.events import Event, SinkFailed
+from autotune.record.lines import Line, encode
+from autotune.record.tape import Resumed
 from autotune.record.view import StudyView
 
-FILE_NAME = "record.jsonl"
+E = TypeVar("E", bound=Event)
 
-_KINDS = {kind.__name__: kind for kind in get_args(Event)}
+# Of a second: what the study decides rests on this figure, which a later session reads back.
+_DIGITS = 3
+
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +33,13 @@ class Sink(Protocol):
     def on_event(self, event: Event) -> None:
         """Take one event. Whatever it raises is noted; the study goes on without this sink."""
 
+    def on_replayed(self, event: Event, at_s: float) -> None:
+        """Take one event of an earlier session, which a sink of that session may have taken already.
+
+        Args:
+            at_s: the study's running time when it was recorded [s].
+        """
+
     def close(self) -> None:
         """The study has ended, in whatever way."""
 
@@ -42,42 +50,105 @@ class Record:
     Args:
         path: the file; its folder must exist.
         sinks: told of each event in this order, after it is durable.
+        clock: how long the study has run, over all its sessions [s].
+        resumed: what earlier sessions recorded, and how this one is told that it goes on; None for a new study.
 
     Attributes:
-        view: the study's state, folded from what was written through this object.
+        view: the study's state, folded from what stands.
+        elapsed_s: the study's running time at the latest event [s]. What a study decides rests on this and not on a
+            clock, so that a later session decides alike.
     """
 
-    def __init__(self, path: Path, sinks: Sequence[Sink] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        sinks: Sequence[Sink] = (),
+        clock: Callable[[], float] | None = None,
+        resumed: Resumed | None = None,
+    ) -> None:
         self.path = path
         _drop_cut_line(path)
         # A path may hold bytes that are no text; they must not end a study.
         self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
         self._sinks = list(sinks)
+        self._clock = clock or StudyClock()
+        self._resumed = resumed
+        self._live = resumed is None
+        self._failures: list[SinkFailed] = []  # of sinks, before there is anything new to record
         self.view = StudyView()
+        self.elapsed_s = 0.0
 
-    def append(self, event: Event) -> None:
-        """Write one event, force it to disk, then tell the sinks; one that raises is dropped and noted."""
+    def append(self, event: E) -> E:
+        """Write one event, force it to disk, then tell the sinks; one that raises is dropped and noted.
+
+        Returns:
+            The event that stands: the one of an earlier session where this happened then.
+        """
+        found = self._resumed.tape.take(event) if self._resumed is not None else None
+        if found is None:
+            self._go_live()
+            self._write(event)
+            return event
+        line, void = found
+        recorded = cast("E", line.event)
+        if void:
+            self._go_live()
+            self._write(recorded)
+            return recorded
+        assert self._resumed is not None
+        for again in (*self._resumed.tape.asides_before(line.number), line):
+            self._replay(again)
+        return recorded
+
+    def _replay(self, line: Line) -> None:
+        self.elapsed_s = max(self.elapsed_s, line.at_s)
+        self.view.apply(line.event)
+        self._failures += self._tell(lambda sink: sink.on_replayed(line.event, line.at_s))
+
+    def _go_live(self) -> None:
+        """From here on there is something new: say so, and what of the earlier lines no longer counts."""
+        if self._live:
+            return
+        self._live = True
+        assert self._resumed is not None
+        self._write(self._resumed.event())
+        while self._failures:
+            self._write(self._failures.pop(0))
+
+    def _write(self, event: Event) -> None:
         waiting = [event]
         while waiting:
             event = waiting.pop(0)
-            self._file.write(encode(event) + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self.view.apply(event)
-            for sink in tuple(self._sinks):
-                if (failed := _failure(sink, partial(sink.on_event, event))) is not None:
-                    self._sinks.remove(sink)
-                    with contextlib.suppress(Exception):  # it has failed already; it may still free what it holds
-                        sink.close()
-                    waiting.append(failed)
+            with interruption.held():  # file and view do not part
+                self.elapsed_s = max(self.elapsed_s, round(self._clock(), _DIGITS))
+                self._file.write(encode(event, self.elapsed_s) + "\n")
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self.view.apply(event)
+            waiting += self._tell(_telling(event))
+
+    def _tell(self, call: Callable[[Sink], None]) -> list[SinkFailed]:
+        """Tell every sink; those that fail are dropped, and returned as events."""
+        failures = []
+        for sink in tuple(self._sinks):
+            if (failed := _failure(sink, partial(call, sink))) is not None:
+                self._sinks.remove(sink)
+                with contextlib.suppress(Exception):  # it has failed already; it may still free what it holds
+                    sink.close()
+                failures.append(failed)
+        return failures
 
     def close(self) -> None:
         """Close the sinks, in their order, then the file."""
         while self._sinks:
             sink = self._sinks.pop(0)
             if (failed := _failure(sink, sink.close)) is not None:
-                self.append(failed)
+                self._write(failed)
         self._file.close()
+
+
+def _telling(event: Event) -> Callable[[Sink], None]:
+    return lambda sink: sink.on_event(event)
 
 
 def _failure(sink: Sink, call: Callable[[], None]) -> SinkFailed | None:
@@ -97,55 +168,3 @@ def _drop_cut_line(path: Path) -> None:
         if not whole.endswith(b"\n"):
             with path.open("r+b") as file:
                 file.truncate(whole.rfind(b"\n") + 1)
-
-
-def encode(event: Event) -> str:
-    """One line: the event's kind and its fields."""
-    return json.dumps(
-        {"event": type(event).__name__, **codec.plain(event)},
-        ensure_ascii=False,
-        allow_nan=False,
-        separators=(",", ":"),
-    )
-
-
-def decode(line: str) -> Event:
-    """The event of one line.
-
-    Raises:
-        KeyError, ValueError, cattrs.BaseValidationError: not a line of this format.
-    """
-    return _restore(json.loads(line))
-
-
-def _restore(fields: dict[str, Any]) -> Event:
-    kind = _KINDS[fields.pop("event")]
-    event: Event = codec.restore(kind, fields)
-    return event
-
-
-def read(path: Path) -> Iterator[Event]:
-    """Every event of a record. A last line without its newline was cut by a crash and is left out.
-
-    Raises:
-        UserError: no such record, another format, or a damaged line.
-    """
-    try:
-        whole = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read the record {path}: {error.strerror}") from None
-    # Lines are split before they are decoded: a crash may have cut the last one within a character.
-    for number, line in enumerate(whole.split(b"\n")[:-1], start=1):
-        where = f"{path}, line {number}"
-        try:
-            fields = json.loads(line)
-            if not isinstance(fields, dict):
-                raise TypeError("not an object")
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{where}: not a line of a study's record ({error})") from None
-        if fields.get("event") == StudyStarted.__name__ and fields.get("format") != FORMAT:
-            raise UserError(f"{path} has record format {fields.get('format')}, but this version reads {FORMAT}")
-        try:
-            yield _restore(fields)
-        except (KeyError, TypeError, ValueError, BaseValidationError) as error:
-            raise UserError(f"{where}: not a line of a study's record ({error})") from None

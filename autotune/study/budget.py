@@ -1,9 +1,8 @@
-"""The study's wall clock."""
+"""What a study may take."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 
@@ -11,19 +10,19 @@ class Budget:
     """How much of the wall clock is left.
 
     Args:
-        total_s: the whole study's limit [s]; None for no limit.
-        clock: seconds that never go back.
+        total_s: the whole study's limit, over all its sessions [s]; None for no limit.
+        elapsed: what the study has taken so far, by its record and not by a clock [s]: a later session that reads the
+            same record then decides alike.
     """
 
-    def __init__(self, total_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, total_s: float | None, elapsed: Callable[[], float]) -> None:
         self.total_s = total_s
-        self._clock = clock
-        self._began = clock()
+        self._elapsed = elapsed
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the study began."""
-        return self._clock() - self._began
+        """What the study has taken so far [s]."""
+        return self._elapsed()
 
     @property
     def remaining_s(self) -> float:

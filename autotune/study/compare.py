@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from autotune.config.objective import Objective
 from autotune.decide import gain, health, suspicion, timing
 from autotune.errors import TrialFault
-from autotune.record.events import Probed
+from autotune.record.events import Probed, TrialStarted
 from autotune.study.context import StudyContext
 from autotune.trial import Candidate, Failure, FailureKind, Interval, Probe, Stage, Suspicion, TimingVerdict
 
@@ -27,6 +27,7 @@ class Comparison:
 
 def probed(context: StudyContext, trial: int, candidate: Candidate, stage: Stage) -> Comparison | Failure:
     """Time a candidate against the baseline; the comparison, or why there is none. Both are recorded."""
+    context.record.append(TrialStarted(trial, stage, candidate))
     began = context.clock()
     with context.faults(trial, candidate, stage) as fault:
         reference = (context.baseline, context.recipe(context.baseline))

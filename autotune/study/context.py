@@ -41,7 +41,7 @@ class StudyContext:
     """The study's inputs, and the little that stages hand to one another.
 
     Attributes:
-        clock: for durations [s].
+        clock: for the durations of what is measured [s]; decisions rest on `budget.elapsed_s`.
         baseline_metrics: the baseline's metric by seed, over all stages.
         data: what the worker says of the data.
         worker_start_s: what starting a worker took [s].

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.trial import TrialState, create_trial
 
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
-from autotune.trial import Candidate, FailureKind, Policy, Xla
+from autotune.study.ruled_out import RuledOut
+from autotune.trial import Candidate, FailureKind, LeftOut, Policy, Xla
 
 # How often TPE may propose what was measured already before an unmeasured candidate is drawn instead.
 _MOST_REPEATS = 20
 
 _STARTUP_TRIALS = 4
 
+_CONSTRAINT = "measurable"
+
 
 class Proposer:
-    """Proposes candidates that were not measured yet.
+    """Proposes candidates that were not measured yet and are not ruled out by failures.
+
+    Nothing but the seed and the sequence of calls decides what comes next.
 
     Args:
         space: what there is to propose.
@@ -29,60 +35,67 @@ class Proposer:
 
     def __init__(self, space: Space, search: SearchConfig) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._space = space
         self._left = dict.fromkeys(space.candidates())  # a dict keeps the order
         self._whole = len(self._left) <= search.trials
         self._random = random.Random(search.seed)
         self._first = list(first_guesses(space))
+        self._distributions = distributions(space)
+        self._rules = RuledOut()
+        self._rules.measured(space.baseline)
         self._pending: optuna.Trial | None = None
         self._study = optuna.create_study(direction="maximize", sampler=_sampler(search))
 
+    @property
+    def ruled_out(self) -> tuple[LeftOut, ...]:
+        """Candidates that were never proposed because of what others failed at, by reason."""
+        return self._rules.told(self._left)
+
     def ask(self) -> Candidate | None:
         """The next candidate, or None when every one was proposed or ruled out."""
-        if not self._left:
+        worthwhile = dict.fromkeys(one for one in self._left if self._rules.reason(one) is None)
+        if not worthwhile:
             return None
-        candidate = self._next_guess() or (None if self._whole else self._ask_sampler())
+        candidate = next((guess for guess in self._first if guess in worthwhile), None)
+        if candidate is None and not self._whole:
+            candidate = self._ask_sampler(worthwhile)
         if candidate is None:
-            candidate = next(iter(self._left)) if self._whole else self._random.choice(list(self._left))
+            candidate = next(iter(worthwhile)) if self._whole else self._random.choice(list(worthwhile))
         del self._left[candidate]
         return candidate
 
     def tell(self, candidate: Candidate, speedup: float) -> None:
         """A candidate's measured speedup."""
-        if self._pending is not None:
-            self._study.tell(self._pending, speedup)
-            self._pending = None
-            return
-        self._study.add_trial(
-            optuna.trial.create_trial(params=params(candidate), distributions=distributions(self._space), value=speedup)
-        )
+        self._rules.measured(candidate)
+        self._teach(candidate, speedup, {})
 
     def fail(self, candidate: Candidate, kind: FailureKind) -> None:
-        """A candidate without a result. Memory that did not suffice rules out all larger batches of its like."""
-        if self._pending is not None:
-            self._study.tell(self._pending, state=optuna.trial.TrialState.FAIL)
-            self._pending = None
-        if kind is FailureKind.OOM:
-            for other in list(self._left):
-                alike = (other.policy, other.widths) == (candidate.policy, candidate.widths)
-                if alike and other.batch_size >= candidate.batch_size:
-                    del self._left[other]
+        """A candidate without a result: what it rules out is not proposed, and the sampler avoids its like."""
+        self._rules.failed(candidate, kind)
+        # Samplers ignore a failed trial and would come back to it. One that violates a constraint is complete: TPE
+        # puts it among the bad ones, whatever its value, which it only must have.
+        self._teach(candidate, 0.0, {_CONSTRAINT: 1.0})
 
-    def _next_guess(self) -> Candidate | None:
-        for candidate in self._first:
-            if candidate in self._left:
-                return candidate
-        return None
+    def _teach(self, candidate: Candidate, value: float, constraints: dict[str, float]) -> None:
+        if self._pending is None:
+            kinds = self._distributions
+            self._study.add_trial(
+                create_trial(params=params(candidate), distributions=kinds, value=value, constraints=constraints)
+            )
+            return
+        for name, violation in constraints.items():
+            self._pending.set_constraint(name, violation)
+        self._study.tell(self._pending, value)
+        self._pending = None
 
-    def _ask_sampler(self) -> Candidate | None:
+    def _ask_sampler(self, worthwhile: Collection[Candidate]) -> Candidate | None:
         for _ in range(_MOST_REPEATS):
-            trial = self._study.ask(distributions(self._space))
+            trial = self._study.ask(self._distributions)
             candidate = from_params(trial.params)
-            if candidate in self._left:
+            if candidate in worthwhile:
                 self._pending = trial
                 return candidate
             # TPE does not learn from a failed trial, so what is known already does not count twice.
-            self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            self._study.tell(trial, state=TrialState.FAIL)
         return None
 
 

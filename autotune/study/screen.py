@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from autotune.record.events import TrialStarted
 from autotune.space.space import Space
 from autotune.study.compare import probed
 from autotune.study.context import StudyContext
@@ -17,27 +16,28 @@ def screen(context: StudyContext, space: Space) -> None:
     planned = min(search.trials, space.summary().size)
     context.stage(Stage.SCREEN, planned)
     assert context.plan is not None
-    began, number, longest_s = context.clock(), 0, 0.0
+    began_s, number, longest_s = context.budget.elapsed_s, 0, 0.0
     while number < search.trials and (candidate := proposer.ask()) is not None:
-        spent_s = context.clock() - began
+        spent_s = context.budget.elapsed_s - began_s
         late = spent_s + longest_s > context.plan.shares_s["screen"] and context.budget.total_s is not None
         if number >= 1 and (late or not context.budget.allows(longest_s, context.plan.after_screening_s)):
             context.note(
                 "budget", f"screening ended after {number} of {planned} trials: its share of the budget is used"
             )
-            return
+            break
         number += 1
-        started = context.clock()
+        started_s = context.budget.elapsed_s
         result = measure(context, number, candidate)
-        longest_s = max(longest_s, context.clock() - started)
+        longest_s = max(longest_s, context.budget.elapsed_s - started_s)
         if isinstance(result, Failure):
             proposer.fail(candidate, result.kind)
         else:
             proposer.tell(candidate, result)
+    for left_out in proposer.ruled_out:
+        context.note("ruled_out", f"{left_out.what}: {left_out.reason}")
 
 
 def measure(context: StudyContext, number: int, candidate: Candidate) -> float | Failure:
     """Probe one candidate; its gain over the baseline, or why there is none. Both are recorded."""
-    context.record.append(TrialStarted(number, Stage.SCREEN, candidate))
     found = probed(context, number, candidate, Stage.SCREEN)
     return found if isinstance(found, Failure) else found.gain.estimate

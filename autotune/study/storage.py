@@ -38,6 +38,7 @@ def write(view: StudyView, folder: Path, margin: float) -> Path:
         margin: of the accuracy constraint, in the metric's unit.
     """
     path = folder / FILE_NAME
+    path.unlink(missing_ok=True)  # an earlier session's: this one holds all that it did
     assert view.started is not None
     study = optuna.create_study(
         study_name=view.started.study,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from autotune.config.schema import Config
 from autotune.console import print_plan
+from autotune.record.clock import StudyClock
 from autotune.record.record import Record
 from autotune.study.budget import Budget
 from autotune.study.context import StudyContext
 from autotune.study.study import plan_study
-from autotune.tasks.session import claimed, open_record, started
+from autotune.tasks.session import accepted_device, claimed, open_record, started
 
 
 def plan(config: Config) -> int:
@@ -17,9 +18,9 @@ def plan(config: Config) -> int:
     Raises:
         UserError: a person's mistake, or a baseline that cannot be used.
     """
-    budget = Budget(config.search.budget_s)
-    with claimed(config) as (folder, device), started(config, folder, device) as session:
-        record: Record = open_record(session, ())
+    clock, device = StudyClock(), accepted_device(config)
+    with claimed(config) as folder, started(config, folder, device) as session:
+        record: Record = open_record(session, (), clock)
         try:
             context = StudyContext(
                 config=config,
@@ -27,9 +28,9 @@ def plan(config: Config) -> int:
                 target=session.target.profile,
                 executor=session.executor,
                 record=record,
-                budget=budget,
+                budget=Budget(config.search.budget_s, lambda: record.elapsed_s),
                 data=session.ready.data,
-                worker_start_s=session.start_s,
+                worker_start_s=session.ready.start_s,
             )
             plan_study(context, session.ready.facts.accelerator)
             print_plan(record.view)

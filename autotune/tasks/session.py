@@ -17,18 +17,24 @@ from pathlib import Path
 from typing import Any
 
 from autotune.config.compose import to_yaml_dict
+from autotune.config.environment import without_secrets
 from autotune.config.hardware import DeviceKind
 from autotune.config.output import claim_output_dir
 from autotune.config.schema import Config, Task
 from autotune.errors import ConfigError, HardwareError, TrialFault
 from autotune.hardware.device import Device, Target, detect, resolve_target, seen_by_framework
 from autotune.hardware.reports import check_objective
-from autotune.record.events import FORMAT, Note, StudyStarted, WorkerReady
+from autotune.record.clock import StudyClock
+from autotune.record.events import FORMAT, RETRY, Note, StudyStarted, WorkerReady
 from autotune.record.folder import RunFolder
-from autotune.record.record import FILE_NAME, Record, Sink
+from autotune.record.lines import FILE_NAME
+from autotune.record.record import Record, Sink
+from autotune.record.tape import Resumed
+from autotune.tasks.digests import code_digests
 from autotune.tracking.uri import masked
 from autotune.trial import DatasetFacts, WorkerFacts
 from autotune.worker.executor import LocalExecutor
+from autotune.worker.log import last_words
 
 _PACKAGES = ("autotune-keras", "hydra-core", "omegaconf", "optuna", "mlflow", "nvidia-ml-py")
 
@@ -38,7 +44,7 @@ _MEMORY_SHARE = 0.85
 
 @dataclass
 class Session:
-    """A run that is ready to measure; `start_s` is what starting its worker took [s]."""
+    """A run that is ready to measure."""
 
     config: Config
     device: Device
@@ -46,39 +52,73 @@ class Session:
     folder: RunFolder
     executor: LocalExecutor
     ready: WorkerReady
-    start_s: float
-
-    @property
-    def study(self) -> str:
-        """The study's name: its folder below the output root, unique in it."""
-        return study_name(self.folder)
+    retries: Retries
 
 
-def study_name(folder: RunFolder) -> str:
-    """`2026-11-29/20-15-00_cifar_mlp_rtx2060`."""
-    return f"{folder.path.parent.name}/{folder.path.name}"
+class Retries:
+    """Notes of what was asked of a worker a second time; they wait until there is a record."""
+
+    def __init__(self) -> None:
+        self._early: list[Note] = []
+        self._record: Record | None = None
+
+    def __call__(self, operation: str, fault: TrialFault) -> None:
+        """One more."""
+        note = Note(RETRY, f"{operation} is tried once more, in a fresh worker: {fault.kind}: {fault.message}")
+        if self._record is None:
+            self._early.append(note)
+        else:
+            self._record.append(note)
+
+    def tell(self, record: Record) -> None:
+        """From now on, there is a record."""
+        self._record = record
+        for note in self._early:
+            record.append(note)
 
 
-@contextmanager
-def claimed(config: Config) -> Iterator[tuple[RunFolder, Device]]:
-    """A folder of this run's own, on a device that the configuration accepts.
+def study_name(folder: Path) -> str:
+    """The study's name: its folder below the output root, such as `2026-11-29/20-15-00_cifar_mlp_rtx2060`."""
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def accepted_device(config: Config) -> Device:
+    """The device that is here.
 
     Raises:
-        UserError: the device is not what `hw.on_mismatch=error` asks for, or the folder cannot be made.
+        HardwareError: it is not what `hw.on_mismatch=error` or the objective asks for.
     """
     device = detect()
     resolve_target(config.hw, device)
     check_objective(config.objective.name, device)
+    return device
+
+
+@contextmanager
+def claimed(config: Config, earlier: Path | None = None) -> Iterator[RunFolder]:
+    """A folder of this run's own, or that of an earlier session, which stays whatever happens.
+
+    Raises:
+        ConfigError: it cannot be made.
+    """
+    if earlier is not None:
+        folder = RunFolder(earlier, earlier)
+        folder.keep()
+        yield folder
+        return
     root = Path(config.output.root)
     standing = next(folder for folder in (root, *root.parents) if os.path.lexists(folder))
     path = claim_output_dir(config, datetime.now().astimezone(), config.model.name, config.hw.name)
     with RunFolder(path, standing) as folder:
-        yield folder, device
+        yield folder
 
 
 @contextmanager
-def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Session]:
+def started(config: Config, folder: RunFolder, device: Device, workers_before: int = 0) -> Iterator[Session]:
     """A worker with its data loaded and its framework imported; ended whatever happens.
+
+    Args:
+        workers_before: how many workers earlier sessions of the study had.
 
     Raises:
         UserError: the data, the builder or the metric cannot be had.
@@ -90,20 +130,20 @@ def started(config: Config, folder: RunFolder, device: Device) -> Iterator[Sessi
         facts.append(WorkerReady(number, worker, data))
 
     log_path = folder.path / "worker.log"
-    executor = LocalExecutor(config, log_path, _memory_limit_mb(device), on_ready)
+    retries = Retries()
+    executor = LocalExecutor(config, log_path, _memory_limit_mb(device), on_ready, workers_before, retries)
     try:
         try:
             began = time.monotonic()
             check_against_data(config, executor.load_data())
             executor.start()
-            start_s = time.monotonic() - began
+            ready = dataclasses.replace(facts[0], start_s=time.monotonic() - began)
         except TrialFault as fault:
-            last_words = log_path.read_text(errors="replace")[-2000:]
-            message = f"the worker does not start: {fault.message}; its last words: {last_words}"
+            message = f"the worker does not start: {fault.message}; its last words: {last_words(log_path)}"
             raise TrialFault(fault.kind, message) from fault
-        device = usable_device(device, facts[0].facts)
+        device = usable_device(device, ready.facts)
         check_objective(config.objective.name, device)
-        yield Session(config, device, resolve_target(config.hw, device), folder, executor, facts[0], start_s)
+        yield Session(config, device, resolve_target(config.hw, device), folder, executor, ready, retries)
     finally:
         executor.close()
 
@@ -146,28 +186,51 @@ def usable_device(device: Device, facts: WorkerFacts) -> Device:
     return device
 
 
-def open_record(session: Session, sinks: Sequence[Sink]) -> Record:
-    """The record, begun with what a reader of any figure must know."""
-    session.folder.keep()
-    record = Record(session.folder.path / FILE_NAME, sinks)
-    target = session.target.profile
-    record.append(
-        StudyStarted(
-            format=FORMAT,
-            study=session.study,
-            started_unix_s=time.time(),
-            config=_without_secrets(to_yaml_dict(session.config)),
-            target={"name": target.name, "title": target.title, "kind": target.kind.value},
-            device=session.device.to_json(),
-            on_target=session.target.on_target,
-            target_note=session.target.reason,
-            output_dir=str(session.folder.path),
-            command=masked(shlex.join([Path(sys.executable).name, "-m", "autotune", *sys.argv[1:]])),
-            versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
-        )
+def beginning(config: Config, device: Device, folder: Path | None = None) -> StudyStarted:
+    """How a study of this configuration starts on this device, in this folder."""
+    target = resolve_target(config.hw, device)
+    plain = _without_secrets(to_yaml_dict(config))
+    return StudyStarted(
+        format=FORMAT,
+        study=study_name(folder) if folder else "",
+        started_unix_s=time.time(),
+        config=plain,
+        target={"name": target.profile.name, "title": target.profile.title, "kind": target.profile.kind.value},
+        device=device.to_json(),
+        on_target=target.on_target,
+        target_note=target.reason,
+        output_dir=str(folder) if folder else "",
+        command=command(),
+        versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
+        code=code_digests(plain),
     )
+
+
+def command() -> str:
+    """What this process was started with, as a shell takes it; without credentials."""
+    return without_secrets(masked(shlex.join([Path(sys.executable).name, "-m", "autotune", *sys.argv[1:]])))
+
+
+def open_record(
+    session: Session,
+    sinks: Sequence[Sink],
+    clock: StudyClock | None = None,
+    resumed: Resumed | None = None,
+) -> Record:
+    """The record, begun with what a reader of any figure must know.
+
+    Args:
+        session: of the run.
+        sinks: told of every event.
+        clock: of a study that began earlier than now.
+        resumed: what earlier sessions recorded.
+    """
+    session.folder.keep()
+    record = Record(session.folder.path / FILE_NAME, sinks, clock, resumed)
+    record.append(beginning(session.config, session.device, session.folder.path))
     record.append(session.ready)
     _note_circumstances(session, record)
+    session.retries.tell(record)
     return record
 
 

@@ -13,7 +13,7 @@ from autotune.record.events import Note, Trained
 from autotune.record.record import Record
 from autotune.space.build import own_widths
 from autotune.space.recipe import Fidelity, evaluated_epochs, recipe_for
-from autotune.tasks.session import Session, claimed, open_record, started
+from autotune.tasks.session import Session, accepted_device, claimed, open_record, started
 from autotune.trial import Candidate, FailureKind, Policy, Stage, TrainingRun, Xla
 from autotune.worker.protocol import EvaluateArgs, Evaluation
 
@@ -31,7 +31,8 @@ def train(config: Config) -> int:
     """
     if config.train.epochs is None:
         raise ConfigError("task=train needs the length of the training, but train.epochs is null; set train.epochs=20")
-    with claimed(config) as (folder, device), started(config, folder, device) as session:
+    device = accepted_device(config)
+    with claimed(config) as folder, started(config, folder, device) as session:
         candidate = _candidate(session)
         examples = min(config.train.examples or session.ready.data.train, session.ready.data.train)
         if candidate.batch_size > examples:

@@ -11,15 +11,30 @@ from autotune.config.schema import Config
 from autotune.console import console_sink
 from autotune.errors import TrackingError, TrialFault
 from autotune.export.export import Register, export_winner
+from autotune.interruption import finishing
+from autotune.record.clock import StudyClock
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
+from autotune.record.lock import SessionLock
 from autotune.record.record import Record, Sink
+from autotune.record.tape import Resumed
 from autotune.record.view import StudyView
 from autotune.report.write import write_report
 from autotune.study import storage
 from autotune.study.budget import Budget
 from autotune.study.context import StudyContext
+from autotune.study.replay import ReplayingExecutor
 from autotune.study.study import run_study
-from autotune.tasks.session import Session, claimed, open_record, started, study_name
+from autotune.tasks.resume import check_machine, find_earlier
+from autotune.tasks.session import (
+    Session,
+    accepted_device,
+    beginning,
+    claimed,
+    command,
+    open_record,
+    started,
+    study_name,
+)
 from autotune.tracking import names
 from autotune.tracking.evidence import version_tags
 from autotune.tracking.sink import MlflowSink
@@ -38,18 +53,25 @@ def tune(config: Config) -> int:
     Raises:
         UserError: a person's mistake, or a baseline that cannot be used.
     """
-    budget = Budget(config.search.budget_s)
-    with claimed(config) as (folder, device):
+    device = accepted_device(config)
+    earlier = find_earlier(config, beginning(config, device))
+    clock = StudyClock(earlier.elapsed_s if earlier else 0.0)
+    with claimed(config, earlier.folder if earlier else None) as folder, SessionLock(folder.path, clock):
+        resumed = earlier.resumed(command()) if earlier else None
         importing = import_in_background() if config.tracking.enabled else None
-        with started(config, folder, device) as session:
+        with started(config, folder, device, resumed.tape.workers if resumed else 0) as session:
+            if earlier is not None:
+                check_machine(earlier, beginning(config, session.device), session.ready)
+                session.config = earlier.planned(config)
             if importing is not None:
                 importing.join()
-            with _mlflow(config, study_name(folder)) as mlflow:
-                record = open_record(session, _sinks(config, mlflow))
+            with _mlflow(config, earlier.started.study if earlier else study_name(folder.path)) as mlflow:
+                record = open_record(session, _sinks(config, mlflow), clock, resumed)
                 try:
-                    return _tune(session, record, budget, mlflow)
+                    return _tune(session, record, mlflow, resumed)
                 finally:
-                    record.close()
+                    with finishing():
+                        record.close()
 
 
 @contextmanager
@@ -84,16 +106,17 @@ def _ui_command(store: Store) -> str:
     return f"python -m mlflow ui --backend-store-uri {shlex.quote(str(store))}"
 
 
-def _tune(session: Session, record: Record, budget: Budget, mlflow: MlflowSink | None) -> int:
+def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: Resumed | None) -> int:
+    assert record.view.worker is not None
     context = StudyContext(
         config=session.config,
         device=session.device,
         target=session.target.profile,
-        executor=session.executor,
+        executor=ReplayingExecutor(session.executor, resumed.tape) if resumed else session.executor,
         record=record,
-        budget=budget,
+        budget=Budget(session.config.search.budget_s, lambda: record.elapsed_s),
         data=session.ready.data,
-        worker_start_s=session.start_s,
+        worker_start_s=record.view.worker.start_s,
     )
     interrupted = False
     try:
@@ -103,7 +126,8 @@ def _tune(session: Session, record: Record, budget: Budget, mlflow: MlflowSink |
     except KeyboardInterrupt:
         interrupted = True
     finally:
-        _write_views(session, record, mlflow)
+        with finishing():
+            _write_views(session, record, mlflow)
     view = record.view
     if interrupted:
         return INTERRUPTED

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autotune.record import events as ev
-from autotune.record.record import read
+from autotune.record.lines import read
 from autotune.record.view import StudyView
 from tests.end_to_end.person import STUDY, Person, run_folders, runs_of
 

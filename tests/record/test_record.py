@@ -12,7 +12,8 @@ import pytest
 
 from autotune.errors import UserError
 from autotune.record.events import FORMAT, Event, Note, SinkFailed, StageStarted, StudyDecided, StudyStarted
-from autotune.record.record import Record, Sink, decode, encode, read
+from autotune.record.lines import decode, encode, read, read_lines
+from autotune.record.record import Record, Sink
 from autotune.record.view import StudyView
 from autotune.trial import Stage
 from tests.sample_study import sample_events
@@ -30,6 +31,9 @@ class Listener:
     told: list[Event | str] = field(default_factory=list)
 
     def on_event(self, event: Event) -> None:
+        self.told.append(event)
+
+    def on_replayed(self, event: Event, at_s: float) -> None:
         self.told.append(event)
 
     def close(self) -> None:
@@ -278,10 +282,12 @@ def test_a_damaged_line_is_refused_by_its_number(path: Path, damage: Callable[[d
     fields = json.loads(encode(StageStarted(Stage.SCREEN, 8)))
     damage(fields)
     path.write_text(f"{encode(HELLO)}\n{json.dumps(fields)}\n{encode(HELLO)}\n")
-    events = read(path)
-    assert next(events) == HELLO
+    lines = read_lines(path)
+    assert next(lines).event == HELLO
     with pytest.raises(UserError, match="line 2: not a line of a study's record") as caught:
-        next(events)
+        next(lines)
+    with pytest.raises(UserError, match="line 2"):
+        list(read(path))
     assert "\n" not in str(caught.value)
 
 

@@ -20,10 +20,13 @@ from autotune.config.schema import Config
 from autotune.errors import TrialFault
 from autotune.hardware.profile import Profile
 from autotune.record import events as ev
-from autotune.record.record import Record, read
+from autotune.record.lines import FILE_NAME, read, read_lines
+from autotune.record.record import Record
+from autotune.record.tape import Resumed, Tape
 from autotune.record.view import StudyView
 from autotune.study.budget import Budget
 from autotune.study.context import CONFIRM_SEED_OFFSET, StudyContext
+from autotune.study.replay import ReplayingExecutor
 from autotune.study.study import plan_study, run_study
 from autotune.trial import (
     Candidate,
@@ -159,6 +162,9 @@ class FakeExecutor:
         worse = self._world.loss(candidate) if not request.of_baseline else 0.0
         metric = self._world.metric + random.Random(seed).gauss(0, 0.002)
         metric += self._world.noise(candidate, seed) - worse * (1 if self._higher else -1)
+        if keep_path is not None:
+            keep_path.parent.mkdir(exist_ok=True)
+            keep_path.write_text(f"{candidate}, seed {seed}")
         run = TrainingRun(
             candidate=candidate,
             seed=seed,
@@ -176,6 +182,9 @@ class FakeExecutor:
             worker=self.worker,
         )
         return self._world.altered(request, run)
+
+    def recall(self, candidate: Candidate, probe: Probe) -> None:
+        """What is asked does not depend on what was asked before."""
 
     def replace(self) -> None:
         self.worker += 1
@@ -196,7 +205,8 @@ class FakeExecutor:
 class FakeStudy:
     """One study in a folder, for the device itself or for a target that is not here.
 
-    After `run`, `events` and `view` are what the record on disk says.
+    A folder that holds a record already is a study that goes on. After `run`, `events` and `view` are what the record
+    on disk says.
     """
 
     folder: Path
@@ -207,10 +217,13 @@ class FakeStudy:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(exist_ok=True)
-        clock = Clock()
-        device = zen4()
+        device, clock, path = zen4(), Clock(), self.folder / FILE_NAME
         self.executor = FakeExecutor(self.config, self.world, clock)
-        self._record = Record(self.folder / "record.jsonl")
+        lines = list(read_lines(path)) if path.exists() else []
+        before_s = lines[-1].at_s if lines else 0.0
+        resumed = Resumed(Tape(lines), before_s, (), "python -m autotune study.resume=true") if lines else None
+        self.executor.worker += resumed.tape.workers if resumed else 0
+        self._record = Record(path, (), lambda: before_s + clock() - 100, resumed)
         self._record.append(study_started(self.folder, on_target=self.target is None))
         facts = WorkerFacts("CPU", (), 0, 0, True, None, {"tensorflow": "2.21.0"}, {}, 5.0, 1)
         self._record.append(ev.WorkerReady(1, facts, self.data))
@@ -218,9 +231,9 @@ class FakeStudy:
             config=self.config,
             device=device,
             target=self.target or device.profile,
-            executor=self.executor,
+            executor=ReplayingExecutor(self.executor, resumed.tape) if resumed else self.executor,
             record=self._record,
-            budget=Budget(self.config.search.budget_s, clock),
+            budget=Budget(self.config.search.budget_s, lambda: self._record.elapsed_s),
             clock=clock,
             data=self.data,
             worker_start_s=5.0,
@@ -242,7 +255,7 @@ class FakeStudy:
 
     @property
     def events(self) -> list[ev.Event]:
-        return list(read(self.folder / "record.jsonl"))
+        return list(read(self.folder / FILE_NAME))
 
     @property
     def view(self) -> StudyView:

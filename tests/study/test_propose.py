@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+
 import pytest
+from optuna.trial import TrialState
 
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.propose import Proposer, distributions, first_guesses, from_params, params
+from autotune.study.ruled_out import RuledOut
 from autotune.trial import Candidate, FailureKind, Xla
 from tests.study.fake_executor import BF16, F16, F32, WIDTHS, usual_speed
 
 WIDE = (96, 128)
 BASELINE = Candidate(F32, 32, Xla.OFF, WIDTHS)
+
+World = Callable[[Candidate], FailureKind | None]
 
 
 def space_of(**choices) -> Space:
@@ -65,39 +72,136 @@ def test_every_candidate_is_proposed_once_until_none_is_left(sampler, trials):
     assert BASELINE not in asked
 
 
-def test_out_of_memory_rules_out_what_is_as_large_or_larger_of_its_like_only():
+def larger_space() -> Space:
+    """95 candidates, of which sixteen to a pair of policy and XLA."""
+    return space_of(batch_sizes=(16, 32, 64, 128), examples=4096, longest_batch_for_more=None)
+
+
+def searched(proposer: Proposer, world: World, most: int = 1000) -> tuple[list[Candidate], list[Candidate]]:
+    """What was measured and what failed, in a world that says why a candidate fails."""
+    measured, failed = [], []
+    while len(measured) + len(failed) < most and (candidate := proposer.ask()) is not None:
+        if (kind := world(candidate)) is None:
+            proposer.tell(candidate, usual_speed(candidate))
+            measured.append(candidate)
+        else:
+            proposer.fail(candidate, kind)
+            failed.append(candidate)
+    return measured, failed
+
+
+def f16_with_xla_does_not_compile(candidate: Candidate) -> FailureKind | None:
+    return FailureKind.COMPILE if (candidate.policy, candidate.xla) == (F16, Xla.ON) else None
+
+
+def xla_does_not_compile(candidate: Candidate) -> FailureKind | None:
+    return FailureKind.COMPILE if candidate.xla is Xla.ON else None
+
+
+def f16_is_not_finite(candidate: Candidate) -> FailureKind | None:
+    return FailureKind.NAN if candidate.policy == F16 else None
+
+
+def large_batches_do_not_fit(candidate: Candidate) -> FailureKind | None:
+    return FailureKind.OOM if candidate.batch_size > 64 and not candidate.policy.is_float32 else None
+
+
+def large_batches_with_many_steps_hang(candidate: Candidate) -> FailureKind | None:
+    return FailureKind.TIMEOUT if candidate.batch_size > 64 and candidate.steps_per_execution > 1 else None
+
+
+def bf16_crashes_in_long_calls(candidate: Candidate) -> FailureKind | None:
+    return FailureKind.CRASH if candidate.policy == BF16 and candidate.steps_per_execution > 1 else None
+
+
+WORLDS = [
+    f16_with_xla_does_not_compile,
+    xla_does_not_compile,
+    f16_is_not_finite,
+    large_batches_do_not_fit,
+    large_batches_with_many_steps_hang,
+    bf16_crashes_in_long_calls,
+]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("search", [SearchConfig(trials=1000), SearchConfig(trials=20, sampler=Sampler.random)])
+def test_nothing_that_works_is_lost_and_few_trials_are(world, search):
+    """However long it is searched, a pair of policy and XLA costs six failures of its sixteen candidates, at most."""
+    space = larger_space()
+    measured, failed = searched(Proposer(space, search), world)
+    assert set(measured) == {candidate for candidate in space.candidates() if world(candidate) is None}
+    assert max(Counter((c.policy, c.xla) for c in failed).values()) <= 6
+
+
+def test_failures_do_not_stop_tpe():
+    space, world = space_of(), f16_with_xla_does_not_compile
+    measured, _ = searched(Proposer(space, SearchConfig(trials=5)), world)
+    assert set(measured) == {candidate for candidate in space.candidates() if world(candidate) is None}
+
+
+def test_a_pair_that_does_not_compile_costs_two_trials_and_nothing_beside_it():
+    measured, failed = searched(Proposer(space_of(), SearchConfig(trials=1000)), f16_with_xla_does_not_compile)
+    assert len(failed) == 2
+    assert {(c.policy, c.xla) for c in measured} >= {(F16, Xla.OFF), (BF16, Xla.ON), (F32, Xla.ON)}
+
+
+def test_without_failures_only_what_was_proposed_is_gone():
     proposer = Proposer(space_of(), SearchConfig(trials=1000))
-    first = proposer.ask()
-    while first.batch_size != 64:
-        proposer.tell(first, 1.0)
-        first = proposer.ask()
-    proposer.fail(first, FailureKind.OOM)
-    rest = drained(proposer)
-    like = [c for c in rest if (c.policy, c.widths) == (first.policy, first.widths)]
-    assert {c.batch_size for c in like} <= {32}
-    other = [c for c in rest if c.policy != first.policy or c.widths != first.widths]
-    assert {c.batch_size for c in other} == {32, 64, 128}
+    drained(proposer)
+    assert proposer.ruled_out == ()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FailureKind if kind is not FailureKind.OOM])
-def test_any_other_failure_rules_out_nothing_else(kind):
-    space = space_of()
+@pytest.mark.parametrize("world", WORLDS)
+def test_what_was_ruled_out_is_told_with_its_reason(world):
+    space = larger_space()
     proposer = Proposer(space, SearchConfig(trials=1000))
-    proposer.fail(proposer.ask(), kind)
-    assert len(drained(proposer)) == len(set(space.candidates())) - 1
+    measured, failed = searched(proposer, world)
+    counts = [int(left.what.partition(" ")[0]) for left in proposer.ruled_out]
+    assert sum(counts) == len(list(space.candidates())) - len(measured) - len(failed) > 0
+    assert all("fail" in left.reason or "memory" in left.reason for left in proposer.ruled_out)
 
 
 @pytest.mark.parametrize("sampler", list(Sampler))
-def test_failures_of_what_the_sampler_proposed_do_not_stop_it(sampler):
-    proposer = Proposer(space_of(), SearchConfig(trials=5, sampler=sampler))
-    asked = []
-    while (candidate := proposer.ask()) is not None:
-        asked.append(candidate)
-        if len(asked) % 2:
-            proposer.fail(candidate, FailureKind.COMPILE)
-        else:
-            proposer.tell(candidate, usual_speed(candidate))
-    assert set(asked) == set(space_of().candidates())
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_same_answers_lead_to_the_same_questions(world, sampler):
+    """A study that is resumed replays its record."""
+    one, other = (Proposer(larger_space(), SearchConfig(trials=20, sampler=sampler, seed=3)) for _ in range(2))
+    assert searched(one, world, most=20) == searched(other, world, most=20)
+    assert one.ruled_out == other.ruled_out
+
+
+class Forgetful(Proposer):
+    """Tells the sampler of a failure as Optuna's own failed trial, and draws no conclusions."""
+
+    def fail(self, candidate: Candidate, kind: FailureKind) -> None:
+        if self._pending is not None:
+            self._study.tell(self._pending, state=TrialState.FAIL)
+            self._pending = None
+
+
+class Unruly(Proposer):
+    """Leaves it all to the sampler."""
+
+    def fail(self, candidate: Candidate, kind: FailureKind) -> None:
+        super().fail(candidate, kind)
+        self._rules = RuledOut()
+
+
+def failures(kind: type[Proposer], world: World) -> int:
+    """Of all trials of many short studies."""
+    proposers = [kind(larger_space(), SearchConfig(trials=20, seed=seed)) for seed in range(8)]
+    return sum(len(searched(proposer, world, most=20)[1]) for proposer in proposers)
+
+
+@pytest.mark.parametrize("world", [xla_does_not_compile, f16_is_not_finite, bf16_crashes_in_long_calls])
+def test_tpe_itself_learns_from_failures(world):
+    """Told as violated constraints they are avoided; told as failed trials they are as if they had never been."""
+    assert failures(Unruly, world) < 0.8 * failures(Forgetful, world)
+
+
+def test_the_rules_spare_what_the_sampler_alone_would_try():
+    assert failures(Proposer, f16_is_not_finite) < 0.6 * failures(Forgetful, f16_is_not_finite)
 
 
 @pytest.mark.parametrize("widths", [WIDTHS, (7,), ()])

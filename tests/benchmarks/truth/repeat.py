@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autotune.config.schema import Config
 from autotune.decide import timing
-from autotune.record.record import FILE_NAME, read
+from autotune.record.lines import FILE_NAME, read
 from autotune.record.view import StudyView
 from autotune.tasks.tune import tune
 from autotune.trial import Candidate, Interval, Stage

@@ -1,21 +1,13 @@
-"""What can happen in a study. One event is one line of the record.
-
-Format history (`FORMAT`):
-    1  first version.
-    2  what the machine did during each block, pipeline timing, objective and gain, comparison of finalists, loss scale
-       by epoch.
-"""
+"""What happens to trials, from the plan to the export."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from autotune.trial import (
     Accuracy,
     Candidate,
     Confirmation,
-    DatasetFacts,
     Failure,
     Interval,
     Predicted,
@@ -27,67 +19,16 @@ from autotune.trial import (
     TimingVerdict,
     TrainingRun,
     TrialState,
-    WorkerFacts,
 )
-
-FORMAT = 2
 
 BASELINE_TRIAL = 0
 """The number of the baseline's own trial; candidates count from 1."""
 
+RETRY = "retry"
+"""Topic of the note that something was measured at a second attempt."""
+
 CHANCE = "chance"
 """Topic of the note that float32 itself has learned nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class StudyStarted:
-    """The first line: what was asked, and on what.
-
-    Attributes:
-        study: unique name of the study.
-        config: the whole resolved configuration, as plain values.
-        target: the profile asked for, as plain values.
-        device: what is really there, as plain values (its fingerprint).
-        on_target: whether the device is the target.
-        target_note: why it is or is not.
-        output_dir: absolute folder of this run.
-        versions: package name to version, of the parent.
-    """
-
-    format: int
-    study: str
-    started_unix_s: float
-    config: dict[str, Any]
-    target: dict[str, Any]
-    device: dict[str, Any]
-    on_target: bool
-    target_note: str
-    output_dir: str
-    command: str
-    versions: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerReady:
-    """A worker process has imported the framework (or the first one has also loaded the data)."""
-
-    worker: int
-    facts: WorkerFacts
-    data: DatasetFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something that a reader of any figure must know: a stand-in, an absent target, a truncation.
-
-    Attributes:
-        topic: a short key, such as `stand_in`, `off_target`, `budget`, `noise`.
-        level: `warning` or `info`.
-    """
-
-    topic: str
-    text: str
-    level: str = "info"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,31 +210,3 @@ class Exported:
     alias: str
     alias_reason: str
     registered: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SinkFailed:
-    """A sink could not take an event; measurements are safe here and it is not asked again."""
-
-    sink: str
-    message: str
-
-
-Event = (
-    StudyStarted
-    | WorkerReady
-    | Note
-    | SpacePlanned
-    | FidelityPlanned
-    | StageStarted
-    | TrialStarted
-    | Probed
-    | Trained
-    | TrialFailed
-    | TrialJudged
-    | FinalistsCompared
-    | FinalistConfirmed
-    | StudyDecided
-    | Exported
-    | SinkFailed
-)

@@ -1,0 +1,76 @@
+"""What can happen in a study. One event is one line of the record."""
+
+from __future__ import annotations
+
+from autotune.record.events.circumstances import (
+    FORMAT,
+    InFlight,
+    Note,
+    SinkFailed,
+    StudyResumed,
+    StudyStarted,
+    WorkerReady,
+)
+from autotune.record.events.trials import (
+    BASELINE_TRIAL,
+    CHANCE,
+    RETRY,
+    Exported,
+    FidelityPlanned,
+    FinalistConfirmed,
+    FinalistsCompared,
+    Probed,
+    SpacePlanned,
+    StageStarted,
+    StudyDecided,
+    Trained,
+    TrialFailed,
+    TrialJudged,
+    TrialStarted,
+)
+
+Event = (
+    StudyStarted
+    | StudyResumed
+    | WorkerReady
+    | Note
+    | SpacePlanned
+    | FidelityPlanned
+    | StageStarted
+    | TrialStarted
+    | Probed
+    | Trained
+    | TrialFailed
+    | TrialJudged
+    | FinalistsCompared
+    | FinalistConfirmed
+    | StudyDecided
+    | Exported
+    | SinkFailed
+)
+
+__all__ = [
+    "BASELINE_TRIAL",
+    "CHANCE",
+    "FORMAT",
+    "RETRY",
+    "Event",
+    "Exported",
+    "FidelityPlanned",
+    "FinalistConfirmed",
+    "FinalistsCompared",
+    "InFlight",
+    "Note",
+    "Probed",
+    "SinkFailed",
+    "SpacePlanned",
+    "StageStarted",
+    "StudyDecided",
+    "StudyResumed",
+    "StudyStarted",
+    "Trained",
+    "TrialFailed",
+    "TrialJudged",
+    "TrialStarted",
+    "WorkerReady",
+]

@@ -1,0 +1,182 @@
+"""What earlier sessions of a study have recorded, handed out again to the same study code.
+
+The code that runs a study decides by nothing but its configuration and its record. So a later session runs it from the
+beginning: what it records is found here until it comes to what was not recorded yet.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autotune.record.events import (
+    RETRY,
+    Event,
+    FinalistsCompared,
+    InFlight,
+    Note,
+    Probed,
+    SinkFailed,
+    StudyDecided,
+    StudyResumed,
+    StudyStarted,
+    Trained,
+    TrialFailed,
+    TrialStarted,
+    WorkerReady,
+)
+from autotune.record.lines import Line, standing
+
+MEASURED = (Probed, Trained, TrialFailed, FinalistsCompared)
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """What was being measured when the last session was killed, and how many in a row were killed at it."""
+
+    at: InFlight
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """How a later session goes on.
+
+    Attributes:
+        tape: what earlier ones have recorded.
+        elapsed_s: how long they took, all together [s].
+        changed: what is not as it was and was accepted.
+        command: this session's.
+    """
+
+    tape: Tape
+    elapsed_s: float
+    changed: tuple[str, ...]
+    command: str
+
+    def event(self) -> StudyResumed:
+        """To be written when there is something new; lines that were not handed out by then no longer count."""
+        death = self.tape.death
+        return StudyResumed(
+            resumed_unix_s=time.time(),
+            elapsed_s=self.elapsed_s,
+            superseded=self.tape.supersede(),
+            in_flight=death.at if death else None,
+            changed=self.changed,
+            command=self.command,
+        )
+
+
+class Tape:
+    """The lines of earlier sessions, each handed out once.
+
+    Args:
+        lines: the whole record.
+    """
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.standing = [line for line in standing(lines) if not isinstance(line.event, StudyResumed)]
+        self.death = _death(lines)
+        self._asides = [line for line in self.standing if _is_aside(line.event)]
+        self._waiting = [line for line in self.standing if not _is_aside(line.event)]
+        self._void = _unfinished(self.standing)
+
+    @property
+    def workers(self) -> int:
+        """The highest number of a worker that measured."""
+        return max((_worker(line.event) for line in self.standing), default=0)
+
+    def take(self, event: Event) -> tuple[Line, bool] | None:
+        """The recorded line of what happens again, and whether it no longer counts as it is; None if there is none."""
+        for line in self._waiting:
+            if _same(line.event, event):
+                self._waiting.remove(line)
+                return line, line.number in self._void
+        return None
+
+    def asides_before(self, number: int) -> list[Line]:
+        """What was noted on the way to this line and did not come from the study's own code; each once."""
+        found = [line for line in self._asides if line.number < number]
+        self._asides = self._asides[len(found) :]
+        return found
+
+    def supersede(self) -> tuple[int, ...]:
+        """Numbers of the lines that were not handed out: from now on they no longer count.
+
+        Those that hold a measurement are still handed out if it is asked for: nothing measured is lost.
+        """
+        self._void.update(line.number for line in self._waiting)
+        return tuple(sorted(self._void))
+
+
+def _is_aside(event: Event) -> bool:
+    """Whether it happened beside the study's code, which will not make it happen again."""
+    return isinstance(event, SinkFailed) or (isinstance(event, Note) and event.topic == RETRY)
+
+
+def _worker(event: Event) -> int:
+    match event:
+        case WorkerReady():
+            return event.worker
+        case Probed() | FinalistsCompared():
+            return event.probe.worker
+        case Trained():
+            return event.run.worker
+        case _:
+            return 0
+
+
+def _same(recorded: Event, event: Event) -> bool:
+    """Whether one is the other again. What was measured, and when, is the recorded one's to say."""
+    if type(recorded) is not type(event):
+        return False
+    match recorded, event:
+        case (StudyStarted(), _) | (WorkerReady(), _):
+            return True
+        case Probed(), Probed():
+            return (recorded.trial, recorded.stage) == (event.trial, event.stage)
+        case Trained(), Trained():
+            return (recorded.trial, recorded.stage, recorded.run.seed) == (event.trial, event.stage, event.run.seed)
+        case TrialFailed(), TrialFailed():
+            return (recorded.trial, recorded.stage, recorded.seed) == (event.trial, event.stage, event.seed)
+        case FinalistsCompared(), FinalistsCompared():
+            return (recorded.trial, recorded.other) == (event.trial, event.other)
+        case _:
+            return recorded == event
+
+
+def _death(lines: Sequence[Line]) -> Death | None:
+    """What killed the last session, if it did not end by itself, and the sessions before that died of the same."""
+    at = _in_flight(line.event for line in lines)
+    if at is None:
+        return None
+    times, measured = 1, False
+    for line in reversed(lines):
+        measured = measured or isinstance(line.event, MEASURED)
+        if isinstance(line.event, StudyResumed):
+            if measured or line.event.in_flight != at:
+                break
+            times += 1
+    return Death(at, times)
+
+
+def _in_flight(events: Iterable[Event]) -> InFlight | None:
+    """What was begun and has no outcome, unless the session ended by itself."""
+    at: InFlight | None = None
+    for event in events:
+        if isinstance(event, TrialStarted):
+            at = InFlight(event.trial, event.stage, event.seed)
+        elif isinstance(event, (*MEASURED, StudyResumed, StudyDecided)):
+            at = None
+    return at
+
+
+def _unfinished(lines: Sequence[Line]) -> set[int]:
+    """The start of what has no outcome: it starts again."""
+    for line in reversed(lines):
+        if isinstance(line.event, MEASURED):
+            break
+        if isinstance(line.event, TrialStarted):
+            return {line.number}
+    return set()

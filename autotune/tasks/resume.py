@@ -1,0 +1,177 @@
+"""Finds the study that a run goes on with, and refuses one whose measurements would not compare with new ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from autotune.config.schema import Config, Task
+from autotune.errors import ConfigError, UserError
+from autotune.record.events import Exported, FidelityPlanned, StudyStarted, WorkerReady
+from autotune.record.lines import FILE_NAME, Line, read_lines, standing
+from autotune.record.lock import last_beat_s
+from autotune.record.tape import Resumed, Tape
+from autotune.tasks.changes import Change, of_device, of_settings, of_worker
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A study that did not end.
+
+    Attributes:
+        changes: what is not as it was and leaves what was measured valid.
+    """
+
+    folder: Path
+    lines: list[Line]
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def started(self) -> StudyStarted:
+        """Its first line."""
+        return _first(self.lines, StudyStarted)
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long it has run [s]: until it was last seen alive."""
+        return max(self.lines[-1].at_s, last_beat_s(self.folder))
+
+    def resumed(self, command: str) -> Resumed:
+        """What a session that goes on with it is given.
+
+        Raises:
+            ConfigError: another session has gone on meanwhile.
+        """
+        if list(read_lines(self.folder / FILE_NAME)) != self.lines:
+            raise ConfigError(f"the study in {self.folder} has gone on meanwhile; look at it before it is resumed")
+        return Resumed(Tape(self.lines), self.elapsed_s, tuple(map(str, self.changes)), command)
+
+    def planned(self, config: Config) -> Config:
+        """The configuration with trainings as long as they were, whatever a changed budget would afford."""
+        found = next((line.event for line in self.lines if isinstance(line.event, FidelityPlanned)), None)
+        if not self.changes or found is None:
+            return config
+        train = replace(config.train, examples=found.recipe.examples, epochs=found.recipe.epochs)
+        return replace(config, train=train)
+
+
+def find_earlier(config: Config, now: StudyStarted) -> Earlier | None:
+    """The unfinished study that `study.resume` asks for, or None for a new one.
+
+    Args:
+        config: the configuration.
+        now: how a study of this configuration would start here.
+
+    Raises:
+        ConfigError: there is none, or it is finished, or it cannot go on under this configuration.
+    """
+    asked = config.study
+    if asked.resume == "false":
+        return None
+    if asked.folder is not None:
+        return _usable(_read(Path(asked.folder)), now, config)
+    if config.output.name is not None:
+        named = Path(config.output.root, config.output.name)
+        return None if asked.resume == "auto" and not named.exists() else _usable(_read(named), now, config)
+    found = list(_unfinished(Path(config.output.root), config))
+    same = [earlier for earlier in found if not of_settings(earlier.started, now)]
+    if same:
+        return same[0]
+    if asked.resume == "auto":
+        return None
+    if not found:
+        raise ConfigError(
+            f"study.resume=true needs an unfinished study of {config.model.name} for {config.hw.name} in"
+            f" {config.output.root}, but there is none; study.resume=auto begins a new one then"
+        )
+    return _usable(found[0], now, config)
+
+
+def refuse(changes: list[Change], folder: Path, *, accept: bool) -> None:
+    """Say what is not as it was, unless all of it leaves the old measurements valid and that is accepted.
+
+    Raises:
+        ConfigError: the study cannot go on.
+    """
+    if not changes or (accept and all(change.valid for change in changes)):
+        return
+    told = "; ".join(str(change) for change in changes if not change.valid)
+    if told:
+        raise ConfigError(
+            f"the study in {folder} cannot go on, since its measurements would not compare with new ones: {told};"
+            " begin a new study with study.resume=false"
+        )
+    told = "; ".join(map(str, changes))
+    raise ConfigError(
+        f"the study in {folder} was begun otherwise: {told}; what it measured stays valid: add"
+        " study.accept_changes=true to go on with it"
+    )
+
+
+def check_machine(earlier: Earlier, now: StudyStarted, ready: WorkerReady) -> None:
+    """Refuse another device, other data or another framework than the study began with.
+
+    Raises:
+        ConfigError: see `refuse`.
+    """
+    changes = of_device(earlier.started, now) + of_worker(_first(earlier.lines, WorkerReady), ready)
+    refuse(changes, earlier.folder, accept=False)
+
+
+def _usable(earlier: Earlier, now: StudyStarted, config: Config) -> Earlier:
+    changes = of_settings(earlier.started, now)
+    refuse(changes, earlier.folder, accept=config.study.accept_changes)
+    return replace(earlier, changes=tuple(changes))
+
+
+def _read(folder: Path) -> Earlier:
+    """The unfinished study of a folder.
+
+    Raises:
+        UserError: no such record, or it cannot be read.
+        ConfigError: nothing is left to do in it.
+    """
+    lines = list(read_lines(folder / FILE_NAME))
+    if not lines or not isinstance(lines[0].event, StudyStarted):
+        raise ConfigError(f"{folder / FILE_NAME} holds no study; begin a new one with study.resume=false")
+    if any(isinstance(line.event, Exported) for line in standing(lines)):
+        raise ConfigError(
+            f"the study in {folder} is finished: it was decided and exported; begin a new one with study.resume=false"
+        )
+    return Earlier(folder, lines)
+
+
+def _unfinished(root: Path, config: Config) -> Iterator[Earlier]:
+    """Unfinished studies of the same model and target below `root`, newest first."""
+    found = []
+    for path in (*root.glob(f"*/{FILE_NAME}"), *root.glob(f"*/*/{FILE_NAME}")):
+        began = _began(path, config)
+        if began is not None:
+            found.append((began, path.parent))
+    for _, folder in sorted(found, reverse=True):
+        try:
+            yield _read(folder)
+        except UserError:
+            continue  # finished, or of another version, or damaged: none that could go on
+
+
+def _began(path: Path, config: Config) -> float | None:
+    """When the record's study began, if it is one of this model and target; only the first line is read."""
+    try:
+        with path.open("rb") as file:
+            first = json.loads(file.readline())
+        own = first["config"]
+        names = (own["task"], own["model"]["name"], own["hw"]["name"])
+        began = float(first["started_unix_s"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return began if names == (Task.tune.value, config.model.name, config.hw.name) else None
+
+
+def _first(lines: list[Line], kind: type[E]) -> E:
+    return next(line.event for line in lines if isinstance(line.event, kind))

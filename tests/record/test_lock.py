@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import ConfigError
+from autotune.record.lock import FILE_NAME, SessionLock, last_beat_s
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from autotune.record.lock import SessionLock
+began = time.monotonic()
+with SessionLock(Path(sys.argv[1]), lambda: 100 + time.monotonic() - began):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_study_that_runs_is_not_resumed_and_one_that_was_killed_is(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            with pytest.raises(ConfigError, match=rf"is running \(process {holder.pid}\)"):
+                SessionLock(tmp_path, lambda: 0.0)
+        finally:
+            os.kill(holder.pid, signal.SIGKILL)
+    assert last_beat_s(tmp_path) >= 100
+    with SessionLock(tmp_path, lambda: 200.0):
+        pass
+    assert last_beat_s(tmp_path) == 200
+
+
+def test_a_session_tells_how_long_the_study_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.record.lock._BEAT_S", 0.01)
+    running_s = 5.0
+    with SessionLock(tmp_path, lambda: running_s):
+        running_s = 7.0
+        while last_beat_s(tmp_path) < 7:
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"elapsed_s": "long"}', "\0"])
+def test_a_folder_without_a_session_tells_nothing(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / FILE_NAME).write_text(content)
+    assert last_beat_s(tmp_path) == 0
