@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.errors import DataError
+from autotune.hardware.cgroup import memory_left_bytes
 
 GB = 1e9
-_UNLIMITED = 1 << 60
-"""Control groups write a huge number for "no limit"; no machine has an exabyte."""
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
     """Memory that can still be had here, in bytes; None where the system does not say.
 
     The smaller of what Linux calls available and what the control group (a container's limit)
-    has left. Sources: proc(5), `MemAvailable`; the kernel's cgroup-v2 and memory (v1) documents.
+    has left. Source: proc(5), `MemAvailable`.
 
     Args:
         root: where `/proc` and `/sys` are; tests point it at a made-up tree.
     """
-    return min(_limits(root), default=None)
+    known = (_machine_bytes(root), memory_left_bytes(root))
+    return min((size for size in known if size is not None), default=None)
 
 
 def require_memory(needed_bytes: int, what: str, max_memory_gb: float | None = None, root: Path = Path("/")) -> None:
@@ -48,31 +47,10 @@ def require_memory(needed_bytes: int, what: str, max_memory_gb: float | None = N
         )
 
 
-def _limits(root: Path) -> Iterator[int]:
-    for line in _text(root / "proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024  # the file counts in KiB
-    for folder, limit_name, used_name in (
-        ("sys/fs/cgroup", "memory.max", "memory.current"),
-        ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ):
-        limit = _text(root / folder / limit_name).strip()
-        used = _text(root / folder / used_name).strip()
-        if limit.isdigit() and used.isdigit() and int(limit) < _UNLIMITED:
-            # Cached file pages count as used although the kernel gives them back.
-            reclaimable = _inactive_file_bytes(root / folder / "memory.stat")
-            yield max(int(limit) - int(used) + reclaimable, 0)
-
-
-def _inactive_file_bytes(path: Path) -> int:
-    for line in _text(path).splitlines():
-        if line.startswith("inactive_file "):
-            return int(line.split()[1])
-    return 0
-
-
-def _text(path: Path) -> str:
+def _machine_bytes(root: Path) -> int | None:
     try:
-        return path.read_text(encoding="ascii", errors="replace")
+        lines = (root / "proc/meminfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return ""
+        return None
+    # The file counts in KiB.
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)

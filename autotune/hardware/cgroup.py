@@ -1,4 +1,4 @@
-"""CPU quota and memory limit of the container, and what the quota took (Linux control groups, versions 1 and 2).
+"""CPU quota and memory limit of the container, and what both took (Linux control groups, versions 1 and 2).
 
 A limit may be set on any ancestor, so the tightest on the way up to the root counts.
 """
@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Limits", "read_limits", "throttled_s", "throttling_files"]
+__all__ = ["Limits", "memory_left_bytes", "oom_kills", "read_limits", "throttled_s", "throttling_files"]
 
 _MB = 2**20
 # Version 1 writes "no limit" as the largest page-aligned 63-bit number; no machine has half of it.
 _NO_LIMIT_BYTES = 2**62
+# Limit and use of a group, in versions 2 and 1.
+_MEMORY_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 # Fields of cpu.stat, with their unit: version 2 (cgroup-v2.rst) and version 1 (sched-bwc.rst) of the kernel's manual.
 _THROTTLED = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
 
@@ -40,6 +42,28 @@ def read_limits(root: Path = Path("/")) -> Limits:
         limits_mb.append(_bytes_mb(folder / "memory.max"))
         limits_mb.append(_bytes_mb(folder / "memory.limit_in_bytes"))
     return Limits(_tightest(quotas), _tightest(limits_mb))
+
+
+def memory_left_bytes(root: Path = Path("/")) -> int | None:
+    """Memory that this process's group and all above it may still take; None where there is no limit.
+
+    Cached file pages count as used although the kernel gives them back (`inactive_file` in memory.stat).
+
+    Args:
+        root: as for `read_limits`.
+    """
+    left = (_left_bytes(folder, *names) for folder in _folders(root) for names in _MEMORY_FILES)
+    return min((size for size in left if size is not None), default=None)
+
+
+def _left_bytes(folder: Path, limit_name: str, used_name: str) -> int | None:
+    limit, used = (_read(folder / name) or "" for name in (limit_name, used_name))
+    if not limit.isdecimal() or not used.isdecimal() or int(limit) >= _NO_LIMIT_BYTES:
+        return None
+    counts = dict(line.split(" ", 1) for line in (_read(folder / "memory.stat") or "").splitlines() if " " in line)
+    # Version 1 counts a group alone, and with those below it, as its usage does, under another name.
+    cached = counts.get("total_inactive_file", counts.get("inactive_file", "0"))
+    return max(0, int(limit) - int(used) + (int(cached) if cached.isdecimal() else 0))
 
 
 def throttling_files(root: Path = Path("/")) -> tuple[Path, ...]:
@@ -71,6 +95,29 @@ def _throttled_s(path: Path) -> float | None:
     return None
 
 
+def oom_kills(root: Path = Path("/")) -> int | None:
+    """Processes of this group that the kernel's out-of-memory killer has ended so far; None if it does not tell.
+
+    A kill counts where its victim was, whichever limit was reached, the machine's own among them: `oom_kill` in
+    memory.events (version 2) or memory.oom_control (version 1); without a group of its own, the machine's count in
+    /proc/vmstat. `memory.failcnt` says nothing: it rises whenever the kernel takes back cached files.
+
+    Args:
+        root: as for `read_limits`.
+    """
+    names = ("memory.events", "memory.oom_control")
+    files = [folder / name for folder in _folders(root) for name in names] + [root / "proc/vmstat"]
+    return next((count for path in files if (count := _oom_kill(path)) is not None), None)
+
+
+def _oom_kill(path: Path) -> int | None:
+    for line in (_read(path) or "").splitlines():
+        field, _, value = line.partition(" ")
+        if field == "oom_kill" and value.isdecimal():
+            return int(value)
+    return None
+
+
 def _folders(root: Path) -> Iterator[Path]:
     """Every folder that may limit this process: its groups and all above them.
 
@@ -78,7 +125,7 @@ def _folders(root: Path) -> Iterator[Path]:
     so folders that are not there are simply passed over.
     """
     mount = root / "sys/fs/cgroup"
-    text = _read(root / "proc/self/cgroup") or "0::/"
+    text = _read(root / "proc/self/cgroup") or "0::/\n1:cpu,memory:/"  # without it, what is mounted
     for line in text.splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         parts = [part for part in path.split("/") if part not in ("", "..")]

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 
 class FailureKind(enum.StrEnum):
-    """Why a trial has no result."""
+    """Why a trial has no result.
 
-    OOM = "oom"
-    NAN = "nan"
-    COMPILE = "compile"
-    TIMEOUT = "timeout"
-    CRASH = "crash"
-    INVALID = "invalid"
-    UNSUPPORTED = "unsupported"
+    Each is told from the type or code of an error, or from what became of the process; no text is searched for words.
+    """
+
+    OOM = "oom"  # memory of the device, of the host or of the container ran out
+    NAN = "nan"  # a loss, a metric or an output is not finite, or the loss scale collapsed
+    COMPILE = "compile"  # the step could not be compiled with XLA
+    TIMEOUT = "timeout"  # it ran past its time limit, or gave no sign of life
+    CRASH = "crash"  # the process or the device failed; the only kind that a second try may help
+    INVALID = "invalid"  # the model, the data or a person's own code does not fit what was asked
+    UNSUPPORTED = "unsupported"  # what was asked for does not exist here
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autotune import codec
 from autotune.worker.process import WorkerProcess
-from autotune.worker.protocol import RegisterArgs, ReloadArgs
+from autotune.worker.protocol import RegisterArgs, ReloadArgs, understood
 
 
 class BareWorker:
@@ -25,7 +25,7 @@ class BareWorker:
         Raises:
             TrialFault: it does not load.
         """
-        return float(self._process.ask("reload", {"args": codec.plain(args)}, self._timeout_s))
+        return understood(float, "reload", self._process.ask("reload", {"args": codec.plain(args)}, self._timeout_s))
 
     def register(self, args: RegisterArgs) -> dict[str, str]:
         """Log and register an exported model with MLflow.
@@ -34,4 +34,4 @@ class BareWorker:
             TrialFault: the store did not take it.
         """
         entry = self._process.ask("register", {"args": codec.plain(args)}, self._timeout_s)
-        return codec.restore(dict[str, str], entry)
+        return understood(dict[str, str], "register", entry)

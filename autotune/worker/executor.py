@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 from autotune import codec
 from autotune.config.objective import Objective
 from autotune.config.schema import Config
-from autotune.errors import TrialFault, UserError
+from autotune.errors import TrialFault
+from autotune.interruption import held
 from autotune.trial import Candidate, DatasetFacts, FailureKind, Probe, Recipe, Stage, TrainingRun, WorkerFacts
 from autotune.worker.apart import probe_apart
 from autotune.worker.bare import BareWorker
@@ -22,18 +24,16 @@ from autotune.worker.protocol import (
     ExportArgs,
     ProbeArgs,
     TrainArgs,
+    understood,
 )
+from autotune.worker.second_try import told_twice, worth_another_try
+from autotune.worker.time_limits import TimeLimits
+from autotune.worker.workers import Workers
 
 T = TypeVar("T")
 
-# Importing the framework takes 5 to 10 s here and can take a minute from a cold network disk.
-_START_TIMEOUT_S = 300.0
-
 # NVML renews a GPU's energy counter some tens of times a second: a block of 0.1 s would count a few of its steps.
 _ENERGY_BLOCK_S = 1.0
-
-# A training that takes this many times its expected time hangs.
-_SLACK = 20.0
 
 
 class Executor(Protocol):
@@ -67,6 +67,8 @@ class LocalExecutor:
         log_path: file for what workers print.
         memory_limit_mb: see `WorkerProcess`.
         on_ready: called with the worker's number and facts whenever a new one has started.
+        workers_before: how many workers earlier sessions of the study had; the next one counts on.
+        on_retry: called with the operation and the fault of a first try before the second.
     """
 
     def __init__(
@@ -75,16 +77,16 @@ class LocalExecutor:
         log_path: Path,
         memory_limit_mb: float | None,
         on_ready: Callable[[int, WorkerFacts, DatasetFacts], None] = lambda *_: None,
+        workers_before: int = 0,
+        on_retry: Callable[[str, TrialFault], None] = lambda *_: None,
     ) -> None:
         self._config = config
         self._log_path = log_path
         self._memory_limit_mb = memory_limit_mb
-        self._on_ready = on_ready
-        self._process: WorkerProcess | None = None
-        self._number = 0
-        self._resident_at_start_mb = 0.0
-        self._data: DatasetFacts | None = None
-        self._step_time_ms: dict[Candidate, float] = {}
+        self._on_retry = on_retry
+        self._limits = TimeLimits(config.search.trial_timeout_s)
+        self._workers = Workers(config, self._spawn, self._limits, on_ready, workers_before)
+        self._fruitless = 0  # second tries in a row that have failed too
         self._apart: list[tuple[Candidate, Candidate | None]] = []
         self._fed: set[Candidate] = set()  # whose pipeline was timed: once is enough
 
@@ -93,8 +95,9 @@ class LocalExecutor:
 
         Raises:
             DataError, ConfigError: the data cannot be had.
+            TrialFault: the worker failed.
         """
-        return self._open()[1]
+        return self._tried("open", self._workers.loaded)
 
     def start(self) -> None:
         """Have a worker ready.
@@ -103,7 +106,7 @@ class LocalExecutor:
             UserError: the data, the builder or the metric cannot be had.
             TrialFault: the framework does not start.
         """
-        self._ready()
+        self._tried("start", self._workers.ready)
 
     def probe(
         self, candidate: Candidate, recipe: Recipe, reference: tuple[Candidate, Recipe] | None, stage: Stage
@@ -127,10 +130,14 @@ class LocalExecutor:
         )
         apart = reference is not None and self._too_large_together(candidate, reference[0])
         probe = self._probe_apart(args) if apart else self._probe_together(args)
-        self._step_time_ms[candidate] = probe.step_time_ms
+        self.recall(candidate, probe)
+        return dataclasses.replace(probe, worker=self._workers.number)
+
+    def recall(self, candidate: Candidate, probe: Probe) -> None:
+        """Know from a probe, this session's or an earlier one's, what later requests rest on."""
+        self._limits.probed(candidate, probe.step_time_ms)
         if probe.pipeline is not None:
             self._fed.add(candidate)
-        return dataclasses.replace(probe, worker=self._number)
 
     def _probe_together(self, args: ProbeArgs) -> Probe:
         """Both models in one worker; apart where they do not fit into its memory together."""
@@ -153,7 +160,7 @@ class LocalExecutor:
         return probe_apart(alone, args, self._config.search.timing.rounds)
 
     def _probe(self, args: ProbeArgs) -> Probe:
-        return self._ask("probe", args, Probe, self._config.search.trial_timeout_s)
+        return self._ask("probe", args, Probe, self._limits.trial_s)
 
     def _too_large_together(self, candidate: Candidate, reference: Candidate) -> bool:
         """Whether one of the same model that is no larger did not fit beside this reference."""
@@ -165,33 +172,29 @@ class LocalExecutor:
         )
 
     def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:
-        """See `Executor.train`. A candidate that was never probed is trained without a time limit."""
+        """See `Executor.train`. A training that gives no sign of life for `search.trial_timeout_s` hangs."""
         args = TrainArgs(candidate, recipe, seed, None if keep_path is None else str(keep_path))
-        run = self._ask("train", args, TrainingRun, self._training_limit_s(candidate, recipe))
-        return dataclasses.replace(run, worker=self._number)
-
-    def _training_limit_s(self, candidate: Candidate, recipe: Recipe) -> float | None:
-        """`search.trial_timeout_s`, or many times what its own step time lets expect, if that is longer."""
-        if (step_ms := self._step_time_ms.get(candidate)) is None:
-            return None
-        return max(self._config.search.trial_timeout_s, _SLACK * recipe.total_steps * step_ms / 1e3)
+        limit_s = self._limits.training_s(candidate, recipe)
+        run = self._ask("train", args, TrainingRun, limit_s, self._limits.trial_s)
+        return dataclasses.replace(run, worker=self._workers.number)
 
     def evaluate(self, args: EvaluateArgs) -> Evaluation:
         """Metrics on the test part."""
-        return self._ask("evaluate", args, Evaluation, None)
+        return self._ask("evaluate", args, Evaluation, None, self._limits.trial_s)
 
     def export(self, args: ExportArgs) -> None:
         """Write the SavedModel and the reload check's reference."""
-        self._ask("export", args, type(None), None)
+        self._ask("export", args, type(None), self._limits.after_training_s)
 
     @contextmanager
     def aside(self) -> Iterator[BareWorker]:
         """A fresh process that has neither data nor policy; the study's own worker is ended first, so there is one."""
         self.close()
-        process = self._spawn()
+        with held():
+            process = self._spawn()
         try:
-            process.ask("start", {}, _START_TIMEOUT_S)
-            yield BareWorker(process, self._config.search.trial_timeout_s)
+            process.ask("start", {}, self._limits.start_s)
+            yield BareWorker(process, self._limits.after_training_s)
         finally:
             process.close()
 
@@ -201,76 +204,58 @@ class LocalExecutor:
 
     def close(self) -> None:
         """End the worker; nothing is left running."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
+        self._workers.close()
 
-    def _ask(self, operation: str, args: Any, kind: type[T], timeout_s: float | None) -> T:
-        process = self._ready()
+    def _ask(
+        self, operation: str, args: Any, kind: type[T], timeout_s: float | None, silence_s: float | None = None
+    ) -> T:
+        """Ask a worker that is ready; a fresh one once more, where that can help.
+
+        Args:
+            operation: what to ask for.
+            args: its argument.
+            kind: of the value that it returns.
+            timeout_s, silence_s: see `WorkerProcess.ask`.
+        """
+
+        def attempt() -> T:
+            process = self._workers.ready()
+            began = time.monotonic()
+            value = understood(
+                kind, operation, process.ask(operation, {"args": codec.plain(args)}, timeout_s, silence_s)
+            )
+            self._limits.answered(time.monotonic() - began)
+            return value
+
+        value = self._tried(operation, attempt)
+        self._workers.replace_if_grown(self._config.search.max_worker_growth_mb)
+        return value
+
+    def _tried(self, operation: str, attempt: Callable[[], T]) -> T:
         try:
-            value = process.ask(operation, {"args": codec.plain(args)}, timeout_s)
-        except TrialFault:
-            self._drop()
-            raise
-        except BaseException:
-            self._drop()
-            raise
-        if process.resident_mb() - self._resident_at_start_mb > self._config.search.max_worker_growth_mb:
-            self.close()
-        return codec.restore(kind, value) if kind is not type(None) else value
-
-    def _ready(self) -> WorkerProcess:
-        if self._process is not None and self._resident_at_start_mb:
-            return self._process
-        process, data = self._open()
-        try:
-            facts = codec.restore(WorkerFacts, process.ask("start", {}, _START_TIMEOUT_S))
-            process.ask("prepare", {}, _START_TIMEOUT_S)
-        except BaseException:
-            self._drop()
-            raise
-        self._resident_at_start_mb = process.resident_mb()
-        self._on_ready(self._number, facts, data)
-        return process
-
-    def _open(self) -> tuple[WorkerProcess, DatasetFacts]:
-        if self._process is None:
-            self._number += 1
-            self._resident_at_start_mb = 0.0
-            self._process = self._spawn()
-            try:
-                plain = self._process.ask("open", {"config": codec.plain(self._config)}, None)
-            except UserError as error:
-                self._drop()
-                if self._data is None:
-                    raise
-                # The same request was answered before: now it is a fault of a trial, and no reason to end a study.
-                raise TrialFault(FailureKind.INVALID, f"the data could not be loaded again: {error}") from error
-            except BaseException:
-                self._drop()
+            return self._once(attempt)
+        except TrialFault as first:
+            if not worth_another_try(first, self._fruitless):
                 raise
-            self._check_same(codec.restore(DatasetFacts, plain))
-        assert self._data is not None
-        return self._process, self._data
+            self._on_retry(operation, first)
+            try:
+                value = self._once(attempt)
+            except TrialFault as second:
+                self._fruitless += 1
+                raise told_twice(second, first) from second
+            self._fruitless = 0
+            return value
 
-    def _check_same(self, data: DatasetFacts) -> None:
-        """Every worker of a study sees the same examples."""
-        if self._data is None:
-            self._data = data
-            # A stand-in was settled upon once; no later worker waits for the network to refuse again.
-            settled = dataclasses.replace(self._config.data, download=False)
-            self._config = dataclasses.replace(self._config, data=settled)
-        elif data.fingerprint != self._data.fingerprint:
-            self._drop()
-            raise TrialFault(FailureKind.INVALID, f"the data of {data.origin} changed while the study ran")
+    def _once(self, attempt: Callable[[], T]) -> T:
+        """After a fault, of whatever kind, no worker is there: it may hold a broken device, or a part of the memory."""
+        try:
+            return attempt()
+        except BaseException:
+            self._workers.kill()
+            raise
 
     def _spawn(self) -> WorkerProcess:
         return WorkerProcess(ENVIRONMENT, self._log_path, self._memory_limit_mb)
-
-    def _drop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
 
 
 ENVIRONMENT = {

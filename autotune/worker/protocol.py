@@ -1,22 +1,30 @@
 """What parent and worker say to each other: one line of JSON a message, over two pipes of their own.
 
-Standard output stays free for whatever a framework or a person's own code prints.
+An empty line from the worker is a sign of life in the middle of a long operation. Standard output stays free for
+whatever a framework or a person's own code prints.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from autotune.trial import Candidate, Failure, Recipe
+from autotune import codec
+from autotune.errors import TrialFault
+from autotune.trial import Candidate, Failure, FailureKind, Recipe
+
+T = TypeVar("T")
+
+_LONGEST_DETAIL = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `args` is the plain form of the operation's argument dataclass."""
+    """One call. `args` is the plain form of the operation's argument dataclass; `number` is repeated in its answer."""
 
     operation: str
     args: dict[str, Any]
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,7 @@ class Answer:
     value: Any = None
     failure: Failure | None = None
     user_error: tuple[str, str] | None = None  # class name in `autotune.errors`, message
+    number: int = 0  # of the request: an answer that nobody waits for must not be taken for another's
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +134,16 @@ class RegisterArgs:
     pip_requirements: list[str]
     reference_path: str
     builder: str | None = None
+
+
+def understood(kind: type[T], operation: str, value: Any) -> T:
+    """The value that an operation returned, as what it must be.
+
+    Raises:
+        TrialFault: it is something else.
+    """
+    try:
+        return codec.restore(kind, value) if kind is not type(None) else value
+    except Exception as error:  # cattrs tells a wrong shape in many ways
+        said = f"the worker's answer to {operation} is no {kind.__name__}: {type(error).__name__}"
+        raise TrialFault(FailureKind.CRASH, said, repr(value)[:_LONGEST_DETAIL]) from error

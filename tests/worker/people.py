@@ -196,6 +196,9 @@ def in_words(y_true, y_pred):
     return "0.9"
 '''
 
+MODULES = ("source", "nets", "lonely")
+"""Names that the person trusts."""
+
 TIMING = TimingConfig(block_s=0.01, min_pairs=6, max_pairs=8, screen_half_width=0.5, screen_max_s=0.5)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -18,9 +17,11 @@ import pytest
 
 from autotune import codec
 from autotune.errors import AutotuneError, ConfigError, DataError, TrialFault
+from autotune.hardware.cgroup import oom_kills
 from autotune.trial import FailureKind
 from autotune.worker.process import WorkerProcess
 from tests.worker import people
+from tests.worker.processes import gone, members, soon
 
 Start = Callable[..., WorkerProcess]
 LOG = "worker.log"
@@ -54,36 +55,6 @@ def fault_of(worker: WorkerProcess, timeout_s: float | None = 30.0, **source: An
     with pytest.raises(TrialFault) as caught:
         opened(worker, timeout_s, **source)
     return caught.value
-
-
-def gone(pid: int) -> bool:
-    """Whether a process ends soon; one that its new parent has not reaped yet has ended."""
-    return soon(lambda: not lives(pid))
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def members(group: int) -> list[int]:
-    """Living processes of a group."""
-    found = []
-    for pid in psutil.pids():
-        with contextlib.suppress(ProcessLookupError):
-            if os.getpgid(pid) == group and lives(pid):
-                found.append(pid)
-    return found
-
-
-def soon(condition: Callable[[], bool], within_s: float = 10.0) -> bool:
-    """A killed process takes a moment to die."""
-    deadline = time.monotonic() + within_s
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
 
 
 def assert_ended_and_replaceable(worker: WorkerProcess, start: Start) -> None:
@@ -136,7 +107,10 @@ def test_a_hang_ends_at_its_time_limit_with_all_that_it_started(start: Start) ->
     began = time.monotonic()
     fault = fault_of(worker, 2.0, mode="sleep")
     assert time.monotonic() - began < 20
-    assert (fault.kind, fault.message) == (FailureKind.TIMEOUT, "open ran past its time limit of 2 s")
+    assert (fault.kind, fault.message) == (
+        FailureKind.TIMEOUT,
+        "open ran past its time limit of 2 s; search.trial_timeout_s raises it",
+    )
     assert gone(int(Path("grandchild").read_text(encoding="utf-8")))
     assert_ended_and_replaceable(worker, start)
 
@@ -147,7 +121,7 @@ def test_a_death_by_signal_is_a_crash_that_names_it(start: Start, name: str) -> 
     fault = fault_of(worker, None, mode="signal", value=int(signal.Signals[name]))
     assert fault.kind is FailureKind.CRASH
     assert fault.message.startswith(f"the worker died of {name} during open")
-    assert ("memory running out" in fault.message) == (name == "SIGKILL")
+    assert ("out-of-memory killer" in fault.message) == (name == "SIGKILL" and oom_kills() is not None)
     assert_ended_and_replaceable(worker, start)
 
 
@@ -222,10 +196,12 @@ PARENT = """
     import os, sys, threading, time
     from pathlib import Path
     from autotune import codec
+    from autotune.trust import trusting
     from autotune.worker.process import WorkerProcess
     from tests.worker import people
 
-    worker = WorkerProcess({{}}, Path("worker.log"), None)
+    with trusting(people.MODULES):
+        worker = WorkerProcess({{}}, Path("worker.log"), None)
     worker.ask("open", {{"config": codec.plain(people.config())}}, None)
     if {busy}:
         plain = codec.plain(people.config(mode="sleep"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,16 @@ def _own_objects(builder: str) -> dict[str, Any]:
     }
 
 
-def evaluate(args: EvaluateArgs, dataset: Dataset, metric: Metric, builder: str) -> Evaluation:
-    """Metrics of the saved model and the saved baseline on the test part, on the same examples."""
+def evaluate(
+    args: EvaluateArgs, dataset: Dataset, metric: Metric, builder: str, alive: Callable[[], None] = lambda: None
+) -> Evaluation:
+    """Metrics of the saved model and the saved baseline on the test part, on the same examples.
+
+    `alive` is called after each batch.
+    """
     x, y = dataset.test.x, dataset.test.y
-    outputs = predict(load_model(args.model_path, builder), x)
-    other = None if args.baseline_path is None else predict(load_model(args.baseline_path, builder), x)
+    outputs = predict(load_model(args.model_path, builder), x, alive)
+    other = None if args.baseline_path is None else predict(load_model(args.baseline_path, builder), x, alive)
     only_model, only_baseline = (None, None) if other is None else _discordant(metric, y, outputs, other)
     return Evaluation(
         examples=len(y),

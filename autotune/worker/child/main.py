@@ -5,13 +5,16 @@ The parent starts `serve` in a process of its own (see `autotune.worker.process`
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
 import threading
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from autotune import codec
@@ -19,6 +22,8 @@ from autotune.config.schema import Config
 from autotune.data import Dataset, load
 from autotune.errors import AutotuneError, TrialFault, UserError
 from autotune.trial import DatasetFacts, Failure, FailureKind
+from autotune.worker.child.faults import failure_of
+from autotune.worker.child.pulse import Pulse
 from autotune.worker.protocol import (
     Answer,
     EvaluateArgs,
@@ -32,9 +37,14 @@ from autotune.worker.protocol import (
 
 
 class Session:
-    """One worker's state: its configuration, its data, and what it has built."""
+    """One worker's state: its configuration, its data, and what it has built.
 
-    def __init__(self) -> None:
+    Args:
+        alive: called at each step of an operation that may take hours.
+    """
+
+    def __init__(self, alive: Callable[[], None] = lambda: None) -> None:
+        self._alive = alive
         self._config: Config | None = None
         self._dataset: Dataset | None = None
         self._prober: Any = None
@@ -78,7 +88,7 @@ class Session:
         feed = Feed(dataset.train, config.data.split_seed)
         builder = ModelBuilder(config, tuple(dataset.input_shape), dataset.num_classes)
         self._prober = Prober(builder, feed, partial(user_callbacks, config.train), watch_here())
-        self._trainer = Trainer(config, dataset, builder, feed)
+        self._trainer = Trainer(config, dataset, builder, feed, self._alive)
 
     def probe(self, args: dict[str, Any]) -> Any:
         """See `Prober.probe`."""
@@ -94,7 +104,8 @@ class Session:
 
         config, dataset = self._opened()
         metric = self._trainer.metric
-        return artifacts.evaluate(codec.restore(EvaluateArgs, args), dataset, metric, config.model._target_)
+        asked = codec.restore(EvaluateArgs, args)
+        return artifacts.evaluate(asked, dataset, metric, config.model._target_, self._alive)
 
     def export(self, args: dict[str, Any]) -> None:
         """See `artifacts.export`."""
@@ -148,18 +159,20 @@ def answer(session: Session, request: Request) -> Answer:
         return Answer(user_error=(type(error).__name__, str(error)))
     except TrialFault as fault:
         _log_cause(fault)
-        return Answer(failure=Failure(FailureKind(fault.kind), fault.message, fault.detail))
+        return Answer(failure=failure_of(fault))
     except Exception as error:  # noqa: BLE001 (a fault is an answer too)
-        from autotune.worker.child.faults import kind_of
-
-        traceback.print_exc()
-        kind, message = kind_of(error)
-        return Answer(failure=Failure(kind, message, traceback.format_exc()[-4000:]))
+        _log(error)
+        return Answer(failure=failure_of(error))
 
 
 def _log_cause(error: AutotuneError) -> None:
     """The worker's log keeps where a person's own code failed; the message is one line."""
     if error.__cause__ is not None:
+        _log(error)
+
+
+def _log(error: BaseException) -> None:
+    with contextlib.suppress(Exception):  # a full disk, or a standard error that a person's code has closed
         traceback.print_exception(error)
 
 
@@ -167,29 +180,42 @@ def encoded(outcome: Answer) -> str:
     """One line; a value that JSON does not have, such as NaN, is a failure and not the end of the worker."""
     try:
         return codec.dumps(outcome)
-    except (TypeError, ValueError) as error:
-        return codec.dumps(Answer(failure=Failure(FailureKind.INVALID, f"the answer cannot be sent: {error}")))
+    except (TypeError, ValueError, RecursionError) as error:
+        failure = Failure(FailureKind.INVALID, f"the answer cannot be sent: {error}")
+        return codec.dumps(Answer(failure=failure, number=outcome.number))
 
 
-def serve(read_fd: int, write_fd: int) -> None:
+def serve(read_fd: int, write_fd: int, session: Session | None = None) -> None:
     """Answer requests, one at a time, until the parent closes its end, which also happens when it dies.
 
-    Requests are read beside the work: when the parent dies during a training, nobody waits for its end, or ends a
-    worker that hangs, so this process group then ends itself.
+    Requests are read beside the work: when the parent dies during a training, nobody waits for its end, so this process
+    group then ends itself. (A call that holds the interpreter holds that too; see `autotune.worker.guard`.)
     """
     for descriptor in (read_fd, write_fd):
         os.set_inheritable(descriptor, False)  # what a person's code starts must not keep the pipes open
-    session = Session()
+    _go_first()
+    session = session or Session(Pulse(write_fd))
+    owner = os.getpid()
     waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     idle = threading.Event()
     idle.set()
     threading.Thread(target=_receive, args=(read_fd, waiting, idle), daemon=True).start()
-    with os.fdopen(write_fd, "w", encoding="utf-8") as answers:
+    # A path that is not UTF-8 holds lone surrogates; in JSON their escape means the same.
+    with os.fdopen(write_fd, "w", encoding="utf-8", errors="backslashreplace") as answers:
         while (line := waiting.get()) is not None:
-            outcome = encoded(answer(session, codec.loads(Request, line)))
+            request = codec.loads(Request, line)
+            outcome = replace(answer(session, request), number=request.number)
+            if os.getpid() != owner:
+                os._exit(1)  # a person's code has forked, and the copy has come back here: one of them answers
             idle.set()  # before the answer can be read, and the next request sent or the pipe closed upon it
-            answers.write(outcome + "\n")
+            answers.write(encoded(outcome) + "\n")
             answers.flush()
+
+
+def _go_first() -> None:
+    """Where memory runs out, the kernel shall take this process and what it starts, and not the parent (proc(5))."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _receive(read_fd: int, waiting: queue.SimpleQueue[str | None], idle: threading.Event) -> None:

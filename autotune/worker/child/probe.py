@@ -174,8 +174,8 @@ def _enough(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bo
 
 
 def _compile_fault(error: Exception, candidate: Candidate) -> TrialFault:
-    """A failure of the first call is one of compiling, if XLA was asked for and memory was not what ran out."""
+    """A failure of the first call is one of compiling, if XLA was asked for and no other reason tells."""
     kind, message = kind_of(error)
-    if kind is FailureKind.INVALID and candidate.xla is Xla.ON:
+    if kind in (FailureKind.INVALID, FailureKind.CRASH) and candidate.xla is Xla.ON:
         kind = FailureKind.COMPILE
     return TrialFault(kind, message, detail=repr(error)[:4000])

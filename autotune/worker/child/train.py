@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,17 @@ EVALUATION_BATCH = 500
 
 
 class Trainer:
-    """Runs trainings of one configuration on one dataset."""
+    """Runs trainings of one configuration on one dataset; calls `alive` at each step."""
 
-    def __init__(self, config: Config, dataset: Dataset, builder: ModelBuilder, feed: Feed) -> None:
+    def __init__(
+        self,
+        config: Config,
+        dataset: Dataset,
+        builder: ModelBuilder,
+        feed: Feed,
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._alive = alive
         self._config = config
         self._dataset = dataset
         self._builder = builder
@@ -47,7 +56,7 @@ class Trainer:
         candidate, recipe = args.candidate, args.recipe
         model = self._builder.build(candidate, recipe, args.seed).model
         digest = _digest(model)
-        curve = _Curve(self.metric, self._dataset, recipe)
+        curve = _Curve(self.metric, self._dataset, recipe, self._alive)
         callbacks = [*user_callbacks(self._config.train, candidate), curve]
         self._fit(model, args, callbacks)
         if args.keep_path is not None:
@@ -119,12 +128,16 @@ class Metric:
         return value if math.isfinite(value) else None
 
 
-def predict(model: keras.Model, x: Any) -> Any:
-    """Float32 outputs for `x`, XLA off whatever the candidate asks: baseline and candidates are evaluated alike."""
+def predict(model: keras.Model, x: Any, alive: Callable[[], None] = lambda: None) -> Any:
+    """Float32 outputs for `x`, XLA off whatever the candidate asks: baseline and candidates are evaluated alike.
+
+    `alive` is called after each batch.
+    """
+    each = keras.callbacks.LambdaCallback(on_predict_batch_end=lambda *_, **__: alive())
     compiled, model.jit_compile = model.jit_compile, False
     steps, model.steps_per_execution = model.steps_per_execution, 1
     try:
-        return np.asarray(model.predict(x, batch_size=EVALUATION_BATCH, verbose=0), dtype=np.float32)
+        return np.asarray(model.predict(x, batch_size=EVALUATION_BATCH, verbose=0, callbacks=[each]), dtype=np.float32)
     finally:
         model.jit_compile, model.steps_per_execution = compiled, steps
 
@@ -137,8 +150,9 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
         right: see `TrainingRun.right`, of the last epoch.
     """
 
-    def __init__(self, metric: Metric, dataset: Dataset, recipe: Recipe) -> None:
+    def __init__(self, metric: Metric, dataset: Dataset, recipe: Recipe, alive: Callable[[], None]) -> None:
         super().__init__()
+        self._alive = alive
         self._evaluated = evaluated_epochs(recipe.epochs, recipe.evaluations)
         self._metric = metric
         self._validation = dataset.validation
@@ -168,6 +182,7 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
             logs = train_function(iterator)
             self._last_loss = logs.get("loss", math.nan)
             self._executions += 1
+            self._alive()
             return logs
 
         self.model.train_function = keeping
@@ -192,7 +207,7 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
         return max(0, ran - (self._applied - before)) if scaled else 0
 
     def _evaluate(self) -> tuple[float | None, str | None]:
-        outputs = predict(self.model, self._validation.x)
+        outputs = predict(self.model, self._validation.x, self._alive)
         right = packed_right(self._validation.y, outputs) if self._labels else None
         return self._metric(self._validation.y, outputs), right
 

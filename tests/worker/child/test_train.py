@@ -24,13 +24,13 @@ MAX_SKIPPED = 0.2
 Train = Callable[..., TrainingRun]
 
 
-def trainer(config: Any) -> Any:
+def trainer(config: Any, **other: Any) -> Any:
     from autotune.worker.child.build import ModelBuilder
     from autotune.worker.child.feed import Feed
     from autotune.worker.child.train import Trainer
 
     dataset = people.dataset()
-    return Trainer(config, dataset, ModelBuilder(config, (4,), 3), Feed(dataset.train, 0))
+    return Trainer(config, dataset, ModelBuilder(config, (4,), 3), Feed(dataset.train, 0), **other)
 
 
 def run(candidate: Candidate, seed: int = 0, epochs: int = 2, keep: Path | None = None, **config: Any) -> TrainingRun:
@@ -67,6 +67,13 @@ def test_a_run_says_what_it_did() -> None:
     assert elapsed == sorted(elapsed)
     assert done.train_s == elapsed[-1]
     assert health.training_failure(done, MAX_SKIPPED) is None
+
+
+def test_it_gives_a_sign_of_life_at_each_execution_and_each_batch_evaluated() -> None:
+    signs: list[None] = []
+    made, candidate = people.config(), people.candidate(per_execution=6)
+    trainer(made, alive=lambda: signs.append(None)).train(TrainArgs(candidate, people.recipe(candidate, made), 0))
+    assert len(signs) == 2 * (12 // 6 + 1)
 
 
 @pytest.mark.parametrize("per_execution", [5, 6, 24])
