@@ -32,3 +32,7 @@ def run(config: Config) -> int:
             from autotune.tasks.promote import promote
 
             return promote(config)
+        case Task.sync:
+            from autotune.tasks.sync import sync
+
+            return sync(config)

@@ -128,6 +128,8 @@ def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: 
     finally:
         with finishing():
             _write_views(session, record, mlflow)
+            if mlflow is not None and mlflow.left_out:
+                record.append(Note("tracking", f"MLflow refused: {'; '.join(mlflow.left_out)}", "warning"))
     view = record.view
     if interrupted:
         return INTERRUPTED

@@ -7,6 +7,8 @@ of the table of runs sorts claims, and claims only.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autotune.record.view import StudyView, TrialView
 from autotune.report import blocks, figures, training
 from autotune.report.blocks import Blocks
@@ -105,13 +107,13 @@ def _trained(view: StudyView, trial: TrialView, metric: str) -> Metrics:
     health = training.health(runs)
     if health is None:
         return {}
-    confirmed = trial.confirmation is not None and trial.confirmation.time_to_accuracy is not None
+    verified = replace(trial, confirmation=None)  # what that stage saw stands beside what the next one says
     return {
         f"val_{name(metric)}": trial.latest_metric,
         "accuracy_delta": trial.latest_delta,
         "train_s": sum(run.train_s for run in runs) / len(runs),
         "epoch_s": training.epoch_s(trial),
-        **({} if confirmed else _learned("verify_", training.time_to_accuracy(view, trial))),
+        **_learned("verify_", training.time_to_accuracy(view, verified)),
         "seeds": health.trainings,
         "skipped_steps": health.skipped_steps,
         "skipped_steps_share": health.skipped_share,

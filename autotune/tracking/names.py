@@ -56,9 +56,9 @@ def widths(candidate: Candidate) -> str:
     return "-".join(map(str, candidate.widths)) or "none"
 
 
-def experiment(config: Config) -> str:
+def experiment(chosen: str | None, model: str) -> str:
     """The experiment that a study's runs belong to."""
-    return config.tracking.experiment or f"autotune-{config.model.name}"
+    return chosen or f"autotune-{model}"
 
 
 def registered_model(config: Config) -> str:

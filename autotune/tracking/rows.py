@@ -10,7 +10,14 @@ from autotune.report.objective import Goal
 from autotune.report.quoted import comparison
 from autotune.tracking.metrics import Metrics, trial_metrics
 from autotune.tracking.names import name, spelt, widths
+from autotune.tracking.uri import masked
 from autotune.trial import Accuracy, AccuracyVerdict, Candidate, Effect, Stage, TrainingRun, TrialState
+
+# Tags that a run may have had and lost again, such as by a study that had been interrupted and then went on.
+TRANSIENT_TAGS = frozenset(
+    {"alias", "alias_reason", "compared", "feasible", "gain_verdict", "gate", "interrupted", "non_finite", "reason"}
+    | {"timing_verdict", "verdict", "warnings", "winner"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +36,14 @@ class Row:
 
 
 def row(params: dict[str, object], metrics: Metrics, tags: dict[str, object], non_finite: set[str]) -> Row:
-    """A row without what is unknown (`None`); metrics that are not finite are named in the tag `non_finite`."""
+    """A row without what is unknown (`None`) and without secrets; metrics that are not finite are named in a tag."""
     broken = {key for key, value in metrics.items() if value is not None and not math.isfinite(value)}
     if named := sorted(non_finite | broken):
         tags = {**tags, "non_finite": ", ".join(named)}
     return Row(
-        params={key: spelt(value) for key, value in params.items() if value is not None},
+        params={key: masked(spelt(value)) for key, value in params.items() if value is not None},
         metrics={key: _rounded(v) for key, v in metrics.items() if v is not None and key not in broken},
-        tags={key: spelt(value) for key, value in tags.items() if value is not None},
+        tags={key: masked(spelt(value)) for key, value in tags.items() if value is not None},
     )
 
 

@@ -3,116 +3,125 @@
 from __future__ import annotations
 
 import getpass
-import shutil
-import tempfile
-from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from autotune.tracking.names import MAX_NAME, MAX_PARAM, MAX_TAG, shortened
-from autotune.tracking.rows import Row
-from autotune.tracking.store import OpenStore
+from autotune.tracking.points import Point
+from autotune.tracking.rows import TRANSIENT_TAGS
+from autotune.tracking.values import KNOCK, METRIC, PARAMETER, TAG, Refused, Value, Writer
+from autotune.tracking.wanted import RUNNING, WantedRun
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Run
 
-# Limits of one request (mlflow.utils.validation).
-_METRICS_PER_BATCH = 1000
-_OTHERS_PER_BATCH = 100
+_NAME = "mlflow.runName"
+_CHANGED = "changed_params"
+
+
+def creation_tags() -> dict[str, str]:
+    """What every run of ours carries from its first moment."""
+    return {"mlflow.user": _user(), "mlflow.source.type": "LOCAL", KNOCK[0]: KNOCK[1]}
 
 
 class LoggedRun:
-    """A run that is sent only what has changed since it was last written.
+    """A run in the store that is brought to what it should be by sending what is new or different.
 
     Args:
         client: bound to the store.
-        run_id: of a run that exists.
+        run: as the store has it.
+        refused: what the store does not take.
+
+    Attributes:
+        sent: how many values were written.
     """
 
-    def __init__(self, client: MlflowClient, run_id: str) -> None:
-        self.run_id = run_id
-        self._client = client
-        self._params: set[str] = set()
-        self._metrics: dict[str, float] = {}
-        self._tags: dict[str, str] = {}
+    def __init__(self, client: MlflowClient, run: Run, refused: Refused) -> None:
+        self.run_id = str(run.info.run_id)
+        self.sent = 0
+        self._client, self._refused = client, refused
+        self._status, self._start_ms, self._end_ms = run.info.status, run.info.start_time, run.info.end_time or 0
+        self._params: dict[str, str] = dict(run.data.params)
+        self._metrics: dict[str, float] = dict(run.data.metrics)
+        self._tags: dict[str, str] = dict(run.data.tags)
+        self._points: dict[str, set[tuple[float, int]]] = {}
 
-    @classmethod
-    def create(cls, opened: OpenStore, name: str, start_ms: int, parent: str | None = None) -> LoggedRun:
-        """A new run, nested in `parent` if that is given."""
-        tags = {"mlflow.user": _user(), "mlflow.source.name": "autotune", "mlflow.source.type": "LOCAL"}
-        if parent:
-            tags["mlflow.parentRunId"] = parent
-        created = opened.client.create_run(
-            opened.experiment_id, start_time=start_ms, tags=tags, run_name=name[:MAX_NAME]
-        )
-        return cls(opened.client, str(created.info.run_id))
+    @property
+    def tags(self) -> dict[str, str]:
+        """As far as the store has them."""
+        return self._tags
 
-    def update(self, row: Row, at_ms: int) -> None:
-        """Write what is new. A parameter keeps its first value: MLflow refuses to change one."""
-        params = {key: value for key, value in row.params.items() if key not in self._params}
-        metrics = {key: value for key, value in row.metrics.items() if self._metrics.get(key) != value}
-        tags = {key: value for key, value in row.tags.items() if self._tags.get(key) != value}
-        self._log([(key, value, 0) for key, value in metrics.items()], params, tags, at_ms)
-        self._params |= params.keys()
-        self._metrics |= metrics
-        self._tags |= tags
+    def bring(self, wanted: WantedRun, now_ms: int) -> None:
+        """Write what is missing; what is there already stays. A parameter keeps its first value, as MLflow wants it."""
+        tags = self._wanted_tags(wanted)
+        self.write([*self._new_params(wanted), *self._new_tags(tags), *self._new_metrics(wanted)], wanted.name, now_ms)
+        for key in sorted(self._tags.keys() & (TRANSIENT_TAGS | {_CHANGED}) - tags.keys()):
+            self._client.delete_tag(self.run_id, key)
+            del self._tags[key]
+        self._bring_status(wanted.status, wanted.end_ms)
 
-    def points(self, points: Iterable[tuple[str, float, int]], at_ms: int) -> None:
-        """Write finite metrics with their step: (name, value, step)."""
-        self._log(list(points), {}, {}, at_ms)
+    def close(self, status: str, at_ms: int) -> None:
+        """Show the run as ended, unless it is."""
+        if self._status == RUNNING:
+            self._bring_status(status, at_ms)
 
-    def reopen(self) -> None:
-        """Show the run as running again."""
-        self._client.update_run(self.run_id, status="RUNNING")
+    def write(self, values: list[Value], name: str, now_ms: int) -> None:
+        """Write values, and remember each as it is through."""
+        for written in Writer(self._client, self.run_id, name, self._refused).write(values, now_ms):
+            self.sent += len(written)
+            for value in written:
+                self._remember(value)
 
-    def rename(self, name: str) -> None:
-        """Show the run under another name."""
-        self._client.update_run(self.run_id, name=name[:MAX_NAME])
+    def _remember(self, value: Value) -> None:
+        if value.kind == PARAMETER:
+            self._params[value.key] = str(value.value)
+        elif value.kind == TAG:
+            self._tags[value.key] = str(value.value)
+        elif value.key in self._points:
+            self._points[value.key].add((float(value.value), value.step))
+        else:
+            self._metrics[value.key] = float(value.value)
 
-    def end(self, status: str, at_ms: int) -> None:
-        """Show the run as FINISHED, FAILED or KILLED."""
-        self._client.set_terminated(self.run_id, status=status, end_time=at_ms)
+    def _wanted_tags(self, wanted: WantedRun) -> dict[str, str]:
+        tags = wanted.row.tags | {_NAME: wanted.name[:MAX_NAME]}
+        # Such as of the winner of a study that had ended and then went on.
+        if changed := {key: text for key, text in _params(wanted).items() if self._params.get(key, text) != text}:
+            tags |= {_CHANGED: ", ".join(f"{key}={text}" for key, text in changed.items())}
+        return {key: shortened(text, MAX_TAG) for key, text in tags.items()}
 
-    def text(self, text: str, name: str) -> None:
-        """Keep a text as an artifact."""
-        self._client.log_text(self.run_id, text, name)
+    def _new_params(self, wanted: WantedRun) -> list[Value]:
+        return [Value(PARAMETER, key, text) for key, text in _params(wanted).items() if key not in self._params]
 
-    def attach(self, name: str, path: Path) -> None:
-        """Keep a file or a folder as the artifact `name`, which may have folders in it."""
-        target = PurePosixPath(name)
-        if path.is_dir():
-            self._client.log_artifacts(self.run_id, str(path), str(target))
-            return
-        folder = None if target.parent == PurePosixPath(".") else str(target.parent)
-        if path.name == target.name:
-            self._client.log_artifact(self.run_id, str(path), folder)
-            return
-        with tempfile.TemporaryDirectory() as renamed:  # MLflow keeps a file's own name
-            copy = Path(renamed, target.name)
-            shutil.copyfile(path, copy)
-            self._client.log_artifact(self.run_id, str(copy), folder)
+    def _new_tags(self, tags: dict[str, str]) -> list[Value]:
+        return [Value(TAG, key, text) for key, text in tags.items() if self._tags.get(key) != text]
 
-    def _log(
-        self, metrics: list[tuple[str, float, int]], params: dict[str, str], tags: dict[str, str], at_ms: int
-    ) -> None:
-        from mlflow.entities import Metric, Param, RunTag
+    def _new_metrics(self, wanted: WantedRun) -> list[Value]:
+        latest = [
+            Value(METRIC, key, number) for key, number in wanted.row.metrics.items() if self._metrics.get(key) != number
+        ]
+        return latest + [Value(METRIC, *point) for point in wanted.points if self._is_new(point)]
 
-        all_metrics = [Metric(key, value, at_ms, step) for key, value, step in metrics]
-        all_params = [Param(key, shortened(value, MAX_PARAM)) for key, value in params.items()]
-        all_tags = [RunTag(key, shortened(value, MAX_TAG)) for key, value in tags.items()]
-        while all_metrics or all_params or all_tags:
-            self._client.log_batch(
-                self.run_id,
-                _take(all_metrics, _METRICS_PER_BATCH - 2 * _OTHERS_PER_BATCH),  # at most 1000 of all kinds together
-                _take(all_params, _OTHERS_PER_BATCH),
-                _take(all_tags, _OTHERS_PER_BATCH),
-            )
+    def _is_new(self, point: Point) -> bool:
+        key, number, step = point
+        if key not in self._points:
+            known = key in self._metrics  # the store has shown the latest of its points only
+            history = self._client.get_metric_history(self.run_id, key) if known else []
+            self._points[key] = {(entry.value, entry.step) for entry in history}
+        return (number, step) not in self._points[key]
+
+    def _bring_status(self, status: str, end_ms: int) -> None:
+        end_ms = max(end_ms, self._start_ms)
+        if status == RUNNING:
+            if self._status != RUNNING:
+                self._client.update_run(self.run_id, status=RUNNING)
+        elif self._status != status or end_ms > self._end_ms:
+            self._client.set_terminated(self.run_id, status=status, end_time=end_ms)
+            self._end_ms = end_ms
+        self._status = status
 
 
-def _take(items: list[Any], most: int) -> list[Any]:
-    taken = items[:most]
-    del items[:most]
-    return taken
+def _params(wanted: WantedRun) -> dict[str, str]:
+    return {key: shortened(text, MAX_PARAM) for key, text in wanted.row.params.items()}
 
 
 def _user() -> str:

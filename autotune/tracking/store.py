@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autotune.errors import TrackingError
 from autotune.tracking.uri import Store, masked
@@ -19,21 +19,23 @@ from autotune.tracking.uri import Store, masked
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-# A person's own settings win. MLflow's defaults (7 retries of 120 s) would hold a study for a quarter of an hour.
+# A person's own settings win. MLflow's defaults (7 retries of 120 s) would hold its user for a quarter of an hour. No
+# retry at all: a request that was carried out and whose answer was lost would make a second run or a second version.
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 LOCK_WAIT_S = 60.0  # the migrations of a new database take 5 s on a small machine; several processes may queue
 BUSY_WAIT_S = 5.0  # SQLite's own default wait for another writer
+_LONGEST_REASON = 200  # in characters
 
-# What these say below the level is of no use to a person: tables made, requests retried.
+# What these say below the level is of no use to a person: tables made, requests retried, and what is raised anyway.
 _CHATTER = {
     "alembic": logging.WARNING,
-    "mlflow.store.db.utils": logging.WARNING,
+    "mlflow.store.db.utils": logging.CRITICAL,
     "urllib3.connectionpool": logging.ERROR,
 }
 
@@ -83,9 +85,34 @@ def prepare(store: Store, experiment: str) -> OpenStore:
             Path(store.artifacts).mkdir(parents=True, exist_ok=True)
         with _alone(store.sqlite_file):
             client = MlflowClient(store.uri)
+            _connect_anew(client)
             return OpenStore(store, client, _experiment_id(client, experiment, store.artifacts))
     except (MlflowException, OSError) as error:
-        raise TrackingError(f"cannot open the MLflow store {store}: {masked(str(error))}") from error
+        raise TrackingError(f"cannot open the MLflow store {store}: {reason(error)}") from None
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, in one line without secrets: the beginning of a long text, and what was at the root of it."""
+    text = _line(error)
+    if len(text) <= _LONGEST_REASON:
+        return text or type(error).__name__
+    root = error
+    while (before := root.__cause__ or (None if root.__suppress_context__ else root.__context__)) is not None:
+        root = before
+    return f"{text[:_LONGEST_REASON]} ... ({_line(root)[:_LONGEST_REASON]})"
+
+
+def _line(error: BaseException) -> str:
+    statement = "\n[SQL:"  # quoted by SQLAlchemy, with all its values
+    return " ".join(masked(str(error)).partition(statement)[0].split())
+
+
+def _connect_anew(client: MlflowClient) -> None:
+    """A connection that was made while a database was read-only stays read-only, and MLflow keeps it for ever."""
+    tracking: Any = getattr(client, "_tracking_client", None)
+    engine = getattr(getattr(tracking, "store", None), "engine", None)  # a server's store has none
+    if engine is not None:
+        engine.dispose()
 
 
 def _quiet() -> None:
@@ -142,6 +169,8 @@ def _check_writable(database: Path) -> None:
     try:
         with closing(sqlite3.connect(database, timeout=BUSY_WAIT_S)) as connection:
             connection.execute("BEGIN IMMEDIATE")
+            [version] = connection.execute("PRAGMA user_version").fetchone()
+            connection.execute(f"PRAGMA user_version = {version}")  # a read-only file is noticed by writing only
             connection.rollback()
     except sqlite3.Error as error:
         raise TrackingError(f"cannot write the MLflow store {database}: {error}") from None

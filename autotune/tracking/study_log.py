@@ -1,189 +1,200 @@
-"""Events into runs: a parent for the study, a nested run for each trial."""
+"""Bringing a store to what a study wants in it, whatever it has of it already.
+
+The parent is found by a tag with the study's key, its trials by MLflow's tag of their parent and one with their number.
+So it is the same to go on after a failure in the middle, after a kill and a resumption, or days later from the record.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import yaml
+from autotune.errors import TrackingError
+from autotune.tracking import artifacts
+from autotune.tracking.names import MAX_NAME
+from autotune.tracking.runs import LoggedRun, creation_tags
+from autotune.tracking.store import OpenStore, prepare, reason
+from autotune.tracking.uri import Store
+from autotune.tracking.values import TAG, Refused, Value
+from autotune.tracking.wanted import FILES, PARENT, Wanted, WantedRun
 
-from autotune.config.schema import Config
-from autotune.record.events import (
-    Event,
-    FinalistConfirmed,
-    FinalistsCompared,
-    Probed,
-    SinkFailed,
-    StageStarted,
-    StudyDecided,
-    StudyStarted,
-    Trained,
-    TrialFailed,
-    TrialJudged,
-    TrialStarted,
-)
-from autotune.record.view import StudyView
-from autotune.report.training import health
-from autotune.tracking import names
-from autotune.tracking.rows import state, trial_row
-from autotune.tracking.runs import LoggedRun
-from autotune.tracking.store import OpenStore
-from autotune.tracking.summary import status, study_row
-from autotune.tracking.uri import masked
-from autotune.trial import TrainingRun
+if TYPE_CHECKING:
+    from mlflow.entities import Run
 
-# States that a green tick in the table of runs would hide.
-_MARKS = ("baseline", "rejected", "not confirmed")
+STUDY_KEY = "autotune.study"
+_PARENT_ID = "mlflow.parentRunId"
+_TRIAL = "trial"
+_PAGE = 1000
 
-_TrialEvent = TrialStarted | Probed | Trained | TrialFailed | TrialJudged | FinalistConfirmed
+_log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Nested:
-    """A trial's run. Its end is that of its last work, so that MLflow's duration column says how long it took.
+class Sent:
+    """How much was new to the store."""
 
-    Attributes:
-        running: whether MLflow shows it as running.
-        busy: whether work on it has begun that has not yielded anything.
-        worked_ms: when something last happened on it, Unix time.
-    """
-
-    run: LoggedRun
-    name: str
-    worked_ms: int
-    running: bool = True
-    busy: bool = False
+    runs: int = 0
+    values: int = 0
+    files: int = 0
 
 
 class StudyLog:
-    """Writes one study, an event at a time, in order; raises whatever MLflow raises.
+    """Sends one study to one store. After a failure, what the store has is looked up anew.
 
     Args:
-        opened: the store.
-        config: names, the constraint's metric, the study's parameters.
-        study: name of the parent run.
-        started_ms: when the study began, Unix time.
+        store: where to.
+        experiment: name of the experiment, made if it is not there.
+        wanted: what to send; changes between the calls of `send`.
+
+    Attributes:
+        refused: values that the store does not take, which are left out.
+        sent: how much was new to the store so far.
     """
 
-    def __init__(self, opened: OpenStore, config: Config, study: str, started_ms: int) -> None:
-        self._opened = opened
-        self._config = config
-        self._view = StudyView()
-        self._parent = LoggedRun.create(opened, study, started_ms)
-        self._nested: dict[int, _Nested] = {}
+    def __init__(self, store: Store, experiment: str, wanted: Wanted) -> None:
+        self.store = store
+        self.refused = Refused()
+        self.sent = Sent()
+        self._experiment, self._wanted = experiment, wanted
+        self._opened: OpenStore | None = None
+        self._runs: dict[int, LoggedRun] = {}
+        self._latest_ms = 0
 
     @property
-    def run_id(self) -> str:
-        """The parent run's."""
-        return self._parent.run_id
+    def run_id(self) -> str | None:
+        """The parent run's, once the store has it."""
+        return self._runs[PARENT].run_id if PARENT in self._runs else None
 
-    def take(self, event: Event, at_ms: int) -> None:
-        """Write what an event changes; `at_ms` is when it happened, Unix time."""
-        self._view.apply(event)
-        if isinstance(event, SinkFailed):
+    def open(self) -> None:
+        """Import MLflow and open the store, if that was not done.
+
+        Raises:
+            TrackingError: the store cannot be reached, or cannot be written.
+        """
+        if self._opened is None:
+            self._opened = prepare(self.store, self._experiment)
+
+    def send(self) -> None:
+        """Send what has changed: the trials, the parent, then files; the first time, and after a failure, all of it.
+
+        Raises:
+            TrackingError: the store does not take it now. It may be called again, at any time.
+        """
+        with self._attempt():
+            self.open()
+            self._attach()
+        for number in [*self._wanted.trials(), PARENT]:
+            if number in self._wanted.changed:
+                run = self._wanted.parent() if number == PARENT else self._wanted.trial(number)
+                with self._attempt():
+                    self._bring(number, run)
+                self._wanted.changed.discard(number)
+
+    def send_files(self) -> None:
+        """Send the files that are new or different, after `send`.
+
+        Raises:
+            TrackingError: as for `send`.
+        """
+        if FILES in self._wanted.changed:
+            with self._attempt():
+                self._send_files()
+            self._wanted.changed.discard(FILES)
+
+    @contextmanager
+    def _attempt(self) -> Iterator[None]:
+        try:
+            yield
+        except TrackingError:
+            self._forget()
+            raise
+        except Exception as error:  # noqa: BLE001 (databases, HTTP clients, file stores: all raise their own)
+            self._forget()
+            raise TrackingError(reason(error)) from None
+
+    def _forget(self) -> None:
+        self._opened = None
+        self._runs.clear()
+        self._wanted.all_changed()
+
+    def _attach(self) -> None:
+        """Find the study's runs in the store, or make the parent."""
+        if PARENT in self._runs:
             return
-        if isinstance(event, _TrialEvent):
-            self._take_trial(event, at_ms)
-            return
-        if isinstance(event, StudyStarted):
-            text = yaml.safe_dump(event.config, sort_keys=False, allow_unicode=True)
-            self._parent.text(masked(text), "config.yaml")
-        if isinstance(event, StageStarted | StudyDecided):
-            self._settle()
-        if isinstance(event, StudyDecided) and event.winner in self._nested:
-            self._rename(event.winner)
-        if isinstance(event, FinalistsCompared):
-            for number in (event.trial, event.other):
-                self._retell(number, at_ms)
-        self._parent.update(study_row(self._view, self._config), at_ms)
+        key = self._wanted.key
+        assert key is not None
+        found = next(self._search(f"tags.`{STUDY_KEY}` = '{key}'"), None)
+        parent = self._run(found) if found else self._create(self._wanted.parent(), {STUDY_KEY: key})
+        for run in self._search(f"tags.`{_PARENT_ID}` = '{parent.run_id}'"):
+            if (text := run.data.tags.get(_TRIAL, "")).isdecimal():
+                self._runs.setdefault(int(text), self._run(run))
+        self._runs[PARENT] = parent
+        self._wanted.all_changed()
+        for number in self._runs.keys() - {PARENT, *self._wanted.trials()}:
+            # Begun by a session that was killed, and not, or not yet, asked for again.
+            self._runs[number].close("KILLED", self._now_ms())
 
-    def attach(self, files: dict[str, Path]) -> None:
-        """Keep files and folders on the parent, each under its name."""
-        for name, path in files.items():
-            self._parent.attach(name, path)
+    def _search(self, condition: str) -> Iterator[Run]:
+        assert self._opened is not None
+        client, token = self._opened.client, None
+        while True:
+            page: Any = client.search_runs(
+                [self._opened.experiment_id],
+                filter_string=condition,
+                max_results=_PAGE,
+                order_by=["attributes.start_time ASC"],
+                page_token=token,
+            )
+            yield from page
+            if not (token := page.token):
+                return
 
-    def finish(self, at_ms: int) -> None:
-        """End every run that is still shown as running, and the parent as the study ended."""
-        self._settle()
-        self._parent.end(status(self._view), at_ms)
+    def _run(self, run: Run) -> LoggedRun:
+        assert self._opened is not None
+        return LoggedRun(self._opened.client, run, self.refused)
 
-    def _take_trial(self, event: _TrialEvent, at_ms: int) -> None:
-        number = event.confirmation.trial if isinstance(event, FinalistConfirmed) else event.trial
-        nested = self._nested.get(number)
-        if nested is None:
-            nested = self._nested[number] = _Nested(self._create(number, at_ms), self._name(number), at_ms)
-        if isinstance(event, TrialStarted):
-            self._settle(but=number)
-            if not nested.running:
-                nested.run.reopen()
-                nested.running = True
-        if not isinstance(event, TrialJudged):
-            nested.busy, nested.worked_ms = isinstance(event, TrialStarted), at_ms
-        if isinstance(event, Trained):
-            nested.run.points(_points(event, self._config.constraint.metric), at_ms)
-        self._retell(number, at_ms)
-        self._rename(number)
+    def _create(self, wanted: WantedRun, tags: dict[str, str]) -> LoggedRun:
+        assert self._opened is not None
+        run = self._opened.client.create_run(
+            self._opened.experiment_id, wanted.start_ms, creation_tags() | tags, wanted.name[:MAX_NAME]
+        )
+        self.sent.runs += 1
+        return self._run(run)
 
-    def _retell(self, number: int, at_ms: int) -> None:
-        if (nested := self._nested.get(number)) is not None:
-            row = trial_row(self._view.trials[number], self._view, self._config.constraint.metric)
-            nested.run.update(row, at_ms)
+    def _bring(self, number: int, wanted: WantedRun) -> None:
+        if number not in self._runs:
+            tags = {_PARENT_ID: self._runs[PARENT].run_id, _TRIAL: str(number)}
+            self._runs[number] = self._create(wanted, tags)
+        run = self._runs[number]
+        before = run.sent
+        try:
+            run.bring(wanted, self._now_ms())
+        finally:
+            self.sent.values += run.sent - before
 
-    def _create(self, number: int, at_ms: int) -> LoggedRun:
-        return LoggedRun.create(self._opened, self._name(number), at_ms, parent=self.run_id)
-
-    def _name(self, number: int) -> str:
-        trial, baseline = self._view.trials[number], self._view.baseline
-        winner = self._view.decided is not None and self._view.decided.winner == number
-        shown = state(trial)
-        mark = "winner" if winner and not trial.is_baseline else shown if shown in _MARKS else ""
-        return names.run_name(number, trial.candidate, baseline.candidate if baseline else None, mark)
-
-    def _rename(self, number: int) -> None:
-        nested, name = self._nested[number], self._name(number)
-        if name != nested.name:
-            nested.run.rename(name)
-            nested.name = name
-
-    def _settle(self, but: int | None = None) -> None:
-        for number, nested in self._nested.items():
-            if number == but or not nested.running:
+    def _send_files(self) -> None:
+        assert self._opened is not None
+        parent = self._runs[PARENT]
+        held = artifacts.manifest(parent.tags)
+        for name, content in self._wanted.files.items():
+            try:
+                digest = artifacts.digest(content)
+            except OSError as error:  # it is gone: no store will ever have it
+                _log.warning("MLflow: left out the file %s: %s", name, error.strerror)
                 continue
-            failed = self._view.trials[number].failure is not None
-            nested.run.end("FAILED" if failed else "KILLED" if nested.busy else "FINISHED", nested.worked_ms)
-            nested.running = False
+            if held.get(name) == digest:
+                continue
+            artifacts.attach(self._opened.client, parent.run_id, name, content)
+            self.sent.files += 1
+            held[name] = digest
+            tag = Value(TAG, artifacts.MANIFEST, artifacts.manifest_text(held))
+            parent.write([tag], self._wanted.study, self._now_ms())
 
-
-def _points(event: Trained, metric: str) -> Iterator[tuple[str, float, int]]:
-    """A training's curve by epoch, and its outcome by seed; what was not finite is left out."""
-    run, metric = event.run, names.name(metric)
-    yield from _curve(run, metric)
-    if run.metric is not None:
-        yield f"by_seed/val_{metric}", run.metric, run.seed
-    if event.delta is not None:
-        yield "by_seed/accuracy_delta", event.delta, run.seed
-    yield from _health(run)
-
-
-def _health(run: TrainingRun) -> Iterator[tuple[str, float, int]]:
-    """Of one training; loss scaling has its figures only where there is any."""
-    found = health([run])
-    assert found is not None
-    yield "by_seed/non_finite", found.non_finite, run.seed
-    yield "by_seed/share_16bit", run.effect.share_16bit, run.seed
-    if found.loss_scale is not None and found.loss_scale_lowest is not None:
-        yield "by_seed/loss_scale", found.loss_scale, run.seed
-        yield "by_seed/loss_scale_lowest", found.loss_scale_lowest, run.seed
-        yield "by_seed/skipped_steps_share", found.skipped_share, run.seed
-
-
-def _curve(run: TrainingRun, metric: str) -> Iterator[tuple[str, float, int]]:
-    for point in run.curve:
-        if point.metric is not None:
-            yield f"by_epoch/val_{metric}_seed_{run.seed}", point.metric, point.epoch
-        if point.train_loss is not None:
-            yield f"by_epoch/train_loss_seed_{run.seed}", point.train_loss, point.epoch
-        if point.loss_scale is not None:
-            yield f"by_epoch/loss_scale_seed_{run.seed}", point.loss_scale, point.epoch
-            yield f"by_epoch/skipped_steps_seed_{run.seed}", point.skipped_steps, point.epoch
+    def _now_ms(self) -> int:
+        """Unix time, later than ever before: of two values of a metric, MLflow shows the one with the later time."""
+        self._latest_ms = max(self._latest_ms + 1, time.time_ns() // 1_000_000)
+        return self._latest_ms

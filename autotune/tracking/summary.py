@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from autotune.config.schema import Config
 from autotune.record.view import StudyView
 from autotune.report import blocks
 from autotune.tracking.metrics import Metrics, blocks_metrics, confirmed_metrics, interval_metrics, short_names
 from autotune.tracking.names import name
 from autotune.tracking.rows import Row, candidate_params, comparisons, row, study_tags, title, verdict
-from autotune.tracking.uri import masked
 from autotune.trial import TrialState
 
 
-def study_row(view: StudyView, config: Config) -> Row:
-    """All that is known of the study now. The winner's parameters have the names that they have on its trial."""
-    metric = config.constraint.metric
+def study_row(view: StudyView) -> Row:
+    """All that is known of a study that has started. The winner's parameters have the names that its trial's have.
+
+    They wait for a decision that stands: parameters cannot be changed, and a study that was interrupted may go on.
+    """
+    assert view.started is not None
+    config = view.started.config
+    metric = str(config["constraint"]["metric"])
     params = _study_params(config)
-    winner = view.winner
-    if winner is not None:
-        params |= candidate_params(winner.candidate)
+    if view.winner is not None and view.decided is not None and view.decided.interrupted is None:
+        params |= candidate_params(view.winner.candidate)
     # In the order in which the run's page shows them.
     metrics = _winner_metrics(view, metric) | _baseline_metrics(view, metric) | _test_metrics(view, metric)
     metrics |= _counts(view)
@@ -47,17 +50,18 @@ def description(view: StudyView) -> str:
     )  # large ones overlap on that page
 
 
-def _study_params(config: Config) -> dict[str, object]:
+def _study_params(config: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    constraint, search = config["constraint"], config["search"]
     return {
-        "model": config.model.name,
-        "dataset": config.data.name,
-        "hw": config.hw.name,
-        "constraint_metric": config.constraint.metric,
-        "margin": config.constraint.margin,
-        "margin_is_relative": config.constraint.relative,
-        "constraint_seeds": config.constraint.seeds,
-        "search_trials": config.search.trials,
-        "search_budget": config.search.budget,
+        "model": config["model"]["name"],
+        "dataset": config["data"]["name"],
+        "hw": config["hw"]["name"],
+        "constraint_metric": constraint["metric"],
+        "margin": constraint["margin"],
+        "margin_is_relative": constraint["relative"],
+        "constraint_seeds": constraint["seeds"],
+        "search_trials": search["trials"],
+        "search_budget": search["budget"],
     }
 
 
@@ -151,7 +155,7 @@ def _origin_tags(view: StudyView) -> dict[str, object]:
         versions |= started.versions
         tags |= {
             "target_note": started.target_note,
-            "command": masked(started.command),
+            "command": started.command,
             "output_dir": started.output_dir,
         }
     if worker := view.worker:

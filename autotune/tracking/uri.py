@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from autotune.config.tracking import TrackingConfig
 from autotune.errors import ConfigError
@@ -15,9 +17,20 @@ VARIABLE = "MLFLOW_TRACKING_URI"
 
 _SQLITE = "sqlite:///"
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
-_HIDDEN = "***"
+_SERVERS = ("http", "https")
+_OTHERS = ("databricks", "databricks-uc", "uc")
+_PLUGINS = "mlflow.tracking_store"
+HIDDEN = "***"
+"""Stands for a secret in all that is shown or kept."""
+
+# What stands between `://` and the last `@` of an address's authority.
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
-_SECRETS = re.compile(r"([?&](?:password|token|secret|sslpassword)=)[^&\s]*", re.IGNORECASE)
+# The same with characters in the password that should have been escaped; `:5000/` begins a port and no password.
+_RAW_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s:@\[]*:(?!\d*(?:[/?#\s]|$))(?:(?!://)[^\n])*@")
+_PARAMETER = re.compile(r"[?&;#]([^?&;#=\s]+)=")
+_VALUE = re.compile(r"[^&\s]*")
+# Parts of the names that databases, clouds and proxies have for secrets; ODBC's holds a whole connection.
+_SECRET_NAMES = ("pass", "pwd", "secret", "token", "key", "sig", "auth", "cred", "session", "odbc_connect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,32 +74,75 @@ def store_in_force(tracking: TrackingConfig, root: Path, environ: Mapping[str, s
     file = str(store.sqlite_file or "")
     if "?" in file or "%" in file:  # SQLAlchemy reads them as a query and as an escape
         raise ConfigError(
-            f"an SQLite store's path must have no '?' and no '%', but got {file!r}; set output.root or tracking.uri"
+            f"an SQLite store's path must have no '?' and no '%', but got {masked(file)!r};"
+            " set output.root or tracking.uri"
         )
     return store
 
 
 def masked(text: str) -> str:
-    """The text with the credentials of every URI in it hidden."""
-    return _SECRETS.sub(rf"\1{_HIDDEN}", _CREDENTIALS.sub(f"{_HIDDEN}@", text))
+    """The text with the credentials of every address in it hidden; in doubt more than needs to be."""
+    text = _CREDENTIALS.sub(f"{HIDDEN}@", text)
+    text = _RAW_CREDENTIALS.sub(f"{HIDDEN}@", text)
+    return _mask_parameters(text)
+
+
+def _mask_parameters(text: str) -> str:
+    parts, position = [], 0
+    for found in _PARAMETER.finditer(text):
+        name = unquote(found[1]).casefold()
+        if found.start() < position or not any(part in name for part in _SECRET_NAMES):
+            continue
+        parts += [text[position : found.end()], HIDDEN]
+        value = _VALUE.match(text, found.end())
+        assert value is not None  # it may be empty
+        position = value.end()
+    return "".join([*parts, text[position:]])
+
+
+def _shown(address: str) -> str:
+    """What was given as an address, which need not be a whole one, without what may be its credentials."""
+    return masked(address if "://" in address else re.sub(r"^.*@", f"{HIDDEN}@", address, flags=re.DOTALL))
 
 
 def _absolute(uri: str, source: str) -> str:
     if uri != "databricks" and "://" not in uri:  # a bare path, or file:path
         raise ConfigError(
-            f"{source} must name a store that this MLflow still writes, but got {uri!r}: "
+            f"{source} must name a store that this MLflow still writes, but got {_shown(uri)!r}: "
             "use sqlite:///path/mlflow.db or a server's address"
         )
     if uri.startswith("file:"):
         raise ConfigError(
-            f"{source} must name a store that this MLflow still writes, but got {uri!r}: "
+            f"{source} must name a store that this MLflow still writes, but got {_shown(uri)!r}: "
             "file stores are gone since MLflow 3.13, use sqlite:///path/mlflow.db or a server's address"
         )
     if not uri.startswith("sqlite:"):
+        _check_remote(uri, source)
         return uri
     path = uri.removeprefix(_SQLITE)
     if not uri.startswith(_SQLITE) or path in ("", ":memory:"):
         raise ConfigError(
-            f"{source} must be a store that other processes can read, but got {uri!r}: use sqlite:///path/mlflow.db"
+            f"{source} must be a store that other processes can read, but got {_shown(uri)!r}: use sqlite:///path/mlflow.db"
         )
     return _SQLITE + str(Path(path).expanduser().absolute())
+
+
+def _check_remote(uri: str, source: str) -> None:
+    """Refuse what no server will ever answer to, which otherwise would look like a server that is away."""
+    scheme = uri.partition("://")[0].partition("+")[0].casefold()
+    if scheme in _SERVERS:
+        try:
+            parts = urlsplit(uri)
+            whole = bool(parts.hostname) and parts.port != 0
+        except ValueError:  # the port
+            whole = False
+        if not whole:
+            raise ConfigError(
+                f"{source} must have a host, and a port from 1 to 65535 if any, but got {_shown(uri)!r}:"
+                " write / ? # and @ in a password as %2F %3F %23 and %40"
+            )
+    elif scheme not in (*_DATABASES, *_OTHERS) and scheme not in entry_points(group=_PLUGINS).names:
+        raise ConfigError(
+            f"{source} must begin with sqlite, http, https or another kind of store that this MLflow knows,"
+            f" but got {_shown(uri)!r}"
+        )

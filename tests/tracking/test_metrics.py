@@ -1,16 +1,16 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
-from autotune.config.schema import Config
 from autotune.record.events import Trained
 from autotune.record.view import StudyView
 from autotune.tracking.evidence import version_tags
 from autotune.tracking.metrics import Metrics, trial_metrics
+from autotune.tracking.points import trial_points
 from autotune.tracking.rows import comparisons, trial_row
-from autotune.tracking.study_log import _points
 from autotune.tracking.summary import study_row
 from tests.sample_study import sample_events
 
@@ -47,7 +47,8 @@ def test_learning_is_told_by_the_stage_that_saw_it() -> None:
     winner, rejected = _metrics(4), _metrics(3)
     assert (winner["confirmed_epoch_s"], winner["confirmed_baseline_epoch_s"]) == (0.543, 1.31)
     assert winner["confirmed_time_to_accuracy_ratio"] == pytest.approx(2.36, abs=0.01)
-    assert not [name for name in winner if name.startswith("verify_")]
+    assert winner["verify_time_to_accuracy_seeds_not_reached"] == 0
+    assert winner["verify_baseline_time_to_accuracy_s"] == pytest.approx(3.48)
     assert rejected["verify_time_to_accuracy_seeds_not_reached"] == 2
     assert "verify_time_to_accuracy_s" not in rejected
 
@@ -61,13 +62,24 @@ def test_health_is_a_metric_of_every_trained_trial() -> None:
 
 
 def test_health_of_each_training_is_by_seed_and_by_epoch() -> None:
-    trained = next(event for event in sample_events() if isinstance(event, Trained) and event.trial == 3)
-    points = list(_points(trained, "accuracy"))
+    events = sample_events()
+    points = trial_points(StudyView.of(events).trials[3], "accuracy")
     assert ("by_seed/loss_scale_lowest", 8192.0, 0) in points
     assert ("by_seed/skipped_steps_share", 2 / 45, 0) in points
     assert ("by_epoch/skipped_steps_seed_0", 2, 1) in points
+    trained = next(event for event in events if isinstance(event, Trained) and event.trial == 3)
     broken = replace(trained, run=replace(trained.run, loss_finite=False))
-    assert ("by_seed/non_finite", 1, 0) in list(_points(broken, "accuracy"))
+    assert ("by_seed/non_finite", 1, 0) in trial_points(StudyView.of([broken]).trials[3], "accuracy")
+
+
+def test_a_point_that_is_not_finite_is_not_sent() -> None:
+    trained = next(event for event in sample_events() if isinstance(event, Trained) and event.trial == 4)
+    curve = tuple(replace(point, train_loss=math.inf) for point in trained.run.curve)
+    broken = replace(trained, run=replace(trained.run, metric=math.nan, curve=curve), delta=math.nan)
+    points = trial_points(StudyView.of([broken]).trials[4], "accuracy")
+    assert points
+    assert all(math.isfinite(value) for _, value, _ in points)
+    assert not [name for name, *_ in points if "train_loss" in name]
 
 
 def test_a_gain_is_a_metric_of_its_own_where_it_is_not_the_speedup() -> None:
@@ -78,9 +90,9 @@ def test_a_gain_is_a_metric_of_its_own_where_it_is_not_the_speedup() -> None:
     assert throughput["confirmed_gain"] == throughput["confirmed_speedup"]
 
 
-def test_the_study_and_the_version_quote_the_confirmation_alone(config: Config) -> None:
+def test_the_study_and_the_version_quote_the_confirmation_alone() -> None:
     view = StudyView.of(sample_events())
-    study = study_row(view, config)
+    study = study_row(view)
     confirmed = view.confirmations[0]
     assert study.metrics["baseline_step_time_ms"] == confirmed.baseline_step_time_ms
     assert study.metrics["baseline_examples_per_s"] == pytest.approx(32 / 2.10 * 1e3)
@@ -101,9 +113,9 @@ def test_a_comparison_is_a_tag_of_the_study_and_of_both_finalists() -> None:
     assert trial_row(view.trials[4], view, "accuracy").tags["share_16bit_from"] == "traced"
 
 
-def test_every_metric_is_a_number_of_a_name_that_mlflow_takes(config: Config) -> None:
+def test_every_metric_is_a_number_of_a_name_that_mlflow_takes() -> None:
     view = StudyView.of(sample_events(objective="energy", relative=True))
     rows = [trial_row(trial, view, "accuracy") for trial in view.trials.values()]
-    for built in [*rows, study_row(view, config)]:
+    for built in [*rows, study_row(view)]:
         assert all(isinstance(value, int | float) for value in built.metrics.values())
         assert all(name.replace("_", "").isalnum() for name in built.metrics)

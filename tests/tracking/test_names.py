@@ -46,6 +46,6 @@ def test_a_run_is_named_by_what_differs_from_the_baseline(candidate: Candidate, 
 
 
 def test_experiment_and_model_are_named_after_the_model_unless_told(config: Config) -> None:
-    assert (names.experiment(config), names.registered_model(config)) == ("autotune-cifar_mlp", "cifar_mlp")
-    config.tracking.experiment, config.tracking.registered_model = "mine", "team/net:1"
-    assert (names.experiment(config), names.registered_model(config)) == ("mine", "team_net_1")
+    assert (names.experiment(None, "net"), names.registered_model(config)) == ("autotune-net", "cifar_mlp")
+    config.tracking.registered_model = "team/net:1"
+    assert (names.experiment("mine", "net"), names.registered_model(config)) == ("mine", "team_net_1")

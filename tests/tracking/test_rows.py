@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from autotune.config.schema import Config
 from autotune.record.events import FinalistConfirmed, Probed, StudyStarted, Trained, TrialJudged
 from autotune.record.view import StudyView
 from autotune.tracking.rows import Row, row, trial_row
@@ -118,8 +117,8 @@ def test_a_metrics_own_name_is_cleaned() -> None:
     assert "val_top-1__err_" in trial_row(view.trials[4], view, "top-1 (err)").metrics
 
 
-def test_the_study_quotes_confirmed_figures_under_the_trials_names(config: Config) -> None:
-    built = study_row(StudyView.of(sample_events()), config)
+def test_the_study_quotes_confirmed_figures_under_the_trials_names() -> None:
+    built = study_row(StudyView.of(sample_events()))
     assert built.metrics["speedup"] == built.metrics["confirmed_speedup"] == 5.94
     assert built.metrics["step_time_ms"] == 2.82
     assert not [name for name in built.metrics if name.startswith("screen")]
@@ -131,24 +130,36 @@ def test_the_study_quotes_confirmed_figures_under_the_trials_names(config: Confi
     assert built.tags["version.tensorflow"] == "2.21.0"
 
 
-def test_a_kept_baseline_claims_no_confirmed_figure(config: Config) -> None:
-    built = study_row(StudyView.of(sample_events(winner=False)), config)
+def test_a_kept_baseline_claims_no_confirmed_figure() -> None:
+    built = study_row(StudyView.of(sample_events(winner=False)))
     assert built.metrics["speedup"] == 1
     assert not [key for key in built.metrics if key.startswith("confirmed")]
     assert (built.tags["state"], built.params["policy"]) == ("baseline kept", "float32")
 
 
-def test_the_study_is_readable_before_anything_is_known(config: Config) -> None:
-    built = study_row(StudyView(), config)
+def test_the_study_is_readable_as_soon_as_it_has_started() -> None:
+    built = study_row(StudyView.of(sample_events()[:1]))
     assert built.tags["state"] == "running"
     assert built.params["model"] == "cifar_mlp"
     assert built.metrics == {}
 
 
-def test_a_password_on_the_command_line_is_not_shown(config: Config) -> None:
+def test_a_password_on_the_command_line_is_not_shown() -> None:
     started = next(e for e in sample_events() if isinstance(e, StudyStarted))
     view = StudyView.of([replace(started, command="python -m autotune tracking.uri=http://me:secret@host")])
-    assert study_row(view, config).tags["command"] == "python -m autotune tracking.uri=http://***@host"
+    assert study_row(view).tags["command"] == "python -m autotune tracking.uri=http://***@host"
+
+
+def test_a_password_is_not_shown_wherever_it_comes_from() -> None:
+    built = row(
+        {"dataset": "s3://me:secret@host"}, {}, {"failure_message": "no answer of http://me:secret@host"}, set()
+    )
+    assert built.params["dataset"] == "s3://***@host"
+    assert built.tags["failure_message"] == "no answer of http://***@host"
+
+
+def test_an_interrupted_study_has_no_winners_parameters_since_it_may_go_on() -> None:
+    assert "policy" not in study_row(StudyView.of(sample_events(interrupted=True))).params
 
 
 def test_a_study_ends_as_it_ended() -> None:

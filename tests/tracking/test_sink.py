@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import pytest
 
 from autotune.config.schema import Config
 from autotune.errors import TrackingError
-from autotune.record import record
-from autotune.record.events import Event, SinkFailed, StudyStarted
+from autotune.record.events import Event, StudyStarted, TrialJudged
 from autotune.tracking.sink import MlflowSink
-from autotune.tracking.uri import Store
+from autotune.tracking.uri import Store, store_in_force
+from autotune.trial import TrialState
 from tests.sample_study import sample_events
-
-STUDY = "cifar_mlp-rtx3090-20260301-101500"
+from tests.tracking.logged import STUDY, runs, tell
 
 
 def test_neither_the_sink_nor_promotion_imports_mlflow_at_module_level() -> None:
@@ -35,21 +33,8 @@ def test_a_sink_that_heard_nothing_closes_at_once(config: Config) -> None:
     assert not Path(config.output.root).exists()
 
 
-def test_a_store_that_never_opens_is_given_up(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autotune.tracking.sink.prepare", lambda *_: time.sleep(0.5))
-    sink = MlflowSink(config, STUDY, ready_s=0.05, flush_s=0.05)
-    first, second, *_ = sample_events()
-    sink.on_event(first)
-    time.sleep(0.1)
-    with pytest.raises(TrackingError, match=r"was not ready after 0 s"):
-        sink.on_event(second)
-    with pytest.raises(TrackingError, match="had not taken everything"):
-        sink.close()
-
-
 def _log(sink: MlflowSink, events: Iterable[Event], files: dict[str, Path] | None = None) -> None:
-    for event in events:
-        sink.on_event(event)
+    tell(sink, events)
     sink.log_artifacts(files or {})
     sink.close()
 
@@ -166,6 +151,19 @@ def test_long_texts_are_cut_visibly_and_whole_in_the_configuration(
 
 
 @pytest.mark.slow
+def test_a_fault_of_the_sink_itself_is_raised_and_leaves_no_run_running(config: Config, store: Store) -> None:
+    sink = MlflowSink(config, STUDY, store=store)
+    tell(sink, sample_events()[:12])
+    assert sink.run_id() is not None
+    sink.on_event(TrialJudged(77, TrialState.PASSED, "of a trial that never was"))
+    with pytest.raises(TrackingError, match="77"):
+        sink.close()
+    with pytest.raises(TrackingError, match="77"):
+        sink.on_event(sample_events()[12])
+    assert "RUNNING" not in {run.info.status for run in runs(store)}
+
+
+@pytest.mark.slow
 def test_the_events_wait_for_a_store_that_is_still_being_made(config: Config, empty_database: Path) -> None:
     # No database yet: its tables are made while the events arrive.
     sink = MlflowSink(config, STUDY)
@@ -175,35 +173,51 @@ def test_the_events_wait_for_a_store_that_is_still_being_made(config: Config, em
     assert sink.store.sqlite_file.is_file()
 
 
-@pytest.mark.slow
-def test_a_server_that_is_not_there_costs_the_study_nothing_but_a_line(
-    config: Config, silent_server: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    config.tracking.uri = silent_server
-    sink = MlflowSink(config, STUDY)
-    kept = record.Record(tmp_path / record.FILE_NAME, [sink])
-    began = time.monotonic()
-    for event in sample_events():
-        kept.append(event)
-    assert time.monotonic() - began < 3, "events do not wait for the store"
-    assert sink.run_id(60) is None
-    kept.close()
-    failures = [event for event in record.read(tmp_path / record.FILE_NAME) if isinstance(event, SinkFailed)]
-    assert [failure.sink for failure in failures] == ["MLflow"]
-    assert "Connection refused" in failures[0].message
-    assert "secret" not in failures[0].message + caplog.text
+WHOLE_STUDY = """
+import sys, time
+from pathlib import Path
+import mlflow  # before the start line, so that both arrive at the database together
+from autotune.config.schema import Config
+from autotune.tracking.sink import MlflowSink
+from autotune.trial import TrialState
+from tests.sample_study import sample_events
+
+config = Config()
+config.model.name, config.output.root = "cifar_mlp", sys.argv[1]
+print("ready", flush=True)
+sys.stdin.readline()
+sink = MlflowSink(config, sys.argv[2])
+for event in sample_events(output_dir=f"{sys.argv[1]}/{sys.argv[2]}"):
+    sink.on_event(event)
+    time.sleep(0.02)
+sink.close()
+"""
 
 
 @pytest.mark.slow
-def test_a_database_that_becomes_unwritable_is_one_failure_and_ends_the_sink(config: Config, store: Store) -> None:
-    sink = MlflowSink(config, STUDY, store=store)
-    events = sample_events()
-    for event in events[:5]:
-        sink.on_event(event)
-    assert sink.run_id() is not None
-    assert store.sqlite_file is not None
-    store.sqlite_file.write_text("overwritten by accident " * 500)
-    for event in events[5:]:
-        sink.on_event(event)
-    with pytest.raises(TrackingError):
-        sink.close()
+def test_two_studies_begin_one_new_database_in_the_same_second_and_both_are_whole(config: Config) -> None:
+    command = [sys.executable, "-c", WHOLE_STUDY, config.output.root]
+    both = [
+        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for name in ("one", "two")
+    ]
+    try:
+        for process in both:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+        for process in both:
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        outcomes = [(process.communicate(timeout=200), process.returncode) for process in both]
+    finally:
+        for process in both:
+            process.kill()
+            process.communicate()
+    assert outcomes == [((b"", b""), 0)] * 2
+    held = runs(store_in_force(config.tracking, Path(config.output.root), environ={}))
+    parents = {run.info.run_id: run for run in held if "trial" not in run.data.tags}
+    assert {run.info.run_name: run.info.status for run in parents.values()} == {"one": "FINISHED", "two": "FINISHED"}
+    for run_id in parents:
+        nested = [run for run in held if run.data.tags.get("mlflow.parentRunId") == run_id]
+        assert sorted(int(run.data.tags["trial"]) for run in nested) == list(range(9))

@@ -55,6 +55,12 @@ def test_a_relative_sqlite_address_becomes_absolute(tmp_path: Path, monkeypatch:
         "sqlite://",
         "sqlite:///:memory:",
         "sqlite:///a?b",
+        "htp://host:5000",
+        "http://",
+        "https://:5000",
+        "http://host:port",
+        "http://host:70000",
+        "http://me:pass/word@host",
     ],
 )
 def test_an_address_that_cannot_be_a_store_is_one_line(uri: str, tmp_path: Path) -> None:
@@ -82,6 +88,62 @@ def test_an_output_root_that_sqlalchemy_would_misread_is_refused(tmp_path: Path)
 )
 def test_credentials_are_masked(text: str, shown: str) -> None:
     assert masked(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://me:S3cret/x@host/db",
+        "postgresql://me:S3cret?x@host/db",
+        "postgresql://me:S3cret#x@host/db",
+        "postgresql://me:x@S3cret@host/db",
+        "postgresql://me:12S3cret/x@host/db",
+        "postgresql+psycopg2://:S3cret@host/db",
+        "mysql://me:%53%33cret@host/db",
+        "https://S3cret:x-oauth-basic@host",
+        "HTTPS://me:S3cret@HOST",
+        "http://me:S3cret@[::1]:5000/a",
+        "http://[fe80::1]:5000/api?token=S3cret",
+        "http://h/?api_key=S3cret&x=1",
+        "http://h/?a=1&X-Amz-Signature=S3cret",
+        "http://h/#access_token=S3cret",
+        "http://h/?a=1;auth_token=S3cret",
+        "http://h/?pass%77ord=S3cret",
+        "http://h/?PassWord=x;S3cret",
+        "postgresql://me:a S3cret with spaces@host/db",
+        "https://store.blob/c?sv=1&sig=S3cret%3D",
+        "mssql+pyodbc:///?odbc_connect=Driver%3Dx%3BPWD%3DS3cret",
+        "'http://me:S3cret@host', \"http://me:S3cret@host\" and <http://you:S3cret@other>",
+        "python -m autotune 'tracking.uri=postgresql://me:S3cret/y@host/db'",
+    ],
+)
+def test_hostile_secrets_are_masked(text: str) -> None:
+    shown = masked(text)
+    assert "cret" not in shown.casefold()
+    assert masked(shown) == shown, "masking twice changes nothing"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://host:5000/a@b",
+        "http://host:5000",
+        "see http://host:5000 or mail me@work",
+        "a=1&b=2",
+        "sqlite:////a:b@c/d",
+    ],
+)
+def test_what_is_no_secret_is_shown(text: str) -> None:
+    assert masked(text) == text
+
+
+@pytest.mark.parametrize(
+    "given", ["me:S3cret@host:5000", "file://me:S3cret@host/x", "sqlite:///a?key=S3cret", "sqlite://me:S3cret@h"]
+)
+def test_an_address_that_is_refused_is_shown_without_its_secret(given: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="but got") as raised:
+        store_in_force(TrackingConfig(), tmp_path, {"MLFLOW_TRACKING_URI": given})
+    assert "S3cret" not in str(raised.value)
 
 
 def test_a_store_is_shown_masked() -> None:
