@@ -11,28 +11,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from autotune import trust
 from autotune.errors import ConfigError
-
-OURS = "autotune"
 
 
 def resolve(target: str, key: str) -> Callable[..., Any]:
-    """The callable at the dotted name `target`.
+    """The callable at the dotted name `target`, if it may be named there (see `autotune.trust`).
 
-    A name outside this package is looked up in the current working directory first, then among
-    the installed packages. Names inside it never see that directory, so that a person's own
-    `data` or `models` package and ours do not shadow each other.
+    A name that is not built in is looked up in the current working directory first, then among the installed packages.
+    Built-in names never see that directory, so that a person's own `data` or `models` package and ours do not shadow
+    each other.
 
     Args:
         target: `package.module.function`.
         key: the configuration key that holds it, for messages.
 
     Raises:
-        ConfigError: it cannot be imported, does not exist or is not callable.
+        ConfigError: it is not trusted (then nothing is imported), cannot be imported, does not exist, is not callable,
+            or is only passed on by a trusted module.
     """
+    trust.require_trusted([(key, target)])
     module_name, _, attribute = target.rpartition(".")
-    if not all(part.isidentifier() for part in target.split(".")) or not module_name:
-        raise ConfigError(f"{key} must be a dotted name such as my_module.load, but got {target!r}.")
     module = _import(module_name, target, key)
     try:
         found = getattr(module, attribute)
@@ -42,14 +41,16 @@ def resolve(target: str, key: str) -> Callable[..., Any]:
         raise ConfigError(f"{key} names {target}, but {module_name} has no {attribute!r}; {hint}") from None
     if not callable(found):
         raise ConfigError(f"{key} must name a callable, but {target} is {type(found).__name__}.")
+    trust.require_defined_within(found, target, key)
     resolved: Callable[..., Any] = found
     return resolved
 
 
 def _import(module_name: str, target: str, key: str) -> ModuleType:
-    top = module_name.partition(".")[0]
     try:
-        with _working_directory_first(top):
+        if target in trust.BUILT_IN.get(key, ()):
+            return importlib.import_module(module_name)
+        with _working_directory_first(module_name.partition(".")[0]):
             return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or module_name
@@ -71,9 +72,6 @@ def _import(module_name: str, target: str, key: str) -> ModuleType:
 @contextmanager
 def _working_directory_first(top: str) -> Iterator[None]:
     here = Path.cwd()
-    if top == OURS:
-        yield
-        return
     if str(here) not in sys.path:
         sys.path.append(str(here))  # last, and for good: a source may import its siblings late
     if not ((here / f"{top}.py").is_file() or (here / top).is_dir()):

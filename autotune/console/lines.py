@@ -142,7 +142,7 @@ def _exported(event: ev.Exported, _view: StudyView) -> list[Line]:
 
 
 def _sink_failed(event: ev.SinkFailed, _view: StudyView) -> list[Line]:
-    return [("WARNING", "", f"{event.sink} stopped recording, the local record goes on: {event.message}")]
+    return [("WARNING", "", f"{event.sink} did not take everything, the local record does: {event.message}")]
 
 
 def _settings(candidate: Candidate, view: StudyView) -> str:

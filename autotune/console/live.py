@@ -56,7 +56,7 @@ class LiveSink:
             stage = self._view.stage.stage if self._view.stage is not None else None
             self._progress.on_event(event, stage, self._clock())
             if isinstance(event, SinkFailed):
-                self._failed_sinks.append(f"{event.sink} stopped recording: {phrases.one_line(event.message)}")
+                self._failed_sinks.append(f"{event.sink} did not take everything: {phrases.one_line(event.message)}")
         if not self._live.is_started:
             self._live.start()
 

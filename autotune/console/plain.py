@@ -43,7 +43,7 @@ class PlainSink:
         now_s = self._clock()
         self._progress.on_event(event, self._view.stage.stage if self._view.stage is not None else None, now_s)
         if isinstance(event, SinkFailed):
-            self._failed_sinks.append(f"{event.sink} stopped recording: {phrases.one_line(event.message)}")
+            self._failed_sinks.append(f"{event.sink} did not take everything: {phrases.one_line(event.message)}")
         elapsed = phrases.clock(self._progress.elapsed_s(now_s))
         for about, trial, text in lines_of(event, self._view):
             number = f"{'#' + trial if trial else '':>{_TRIAL_COLUMNS}}"

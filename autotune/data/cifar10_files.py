@@ -7,12 +7,15 @@ of 10,000 numbers from 0 to 9.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import shutil
 import tarfile
 import tempfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 import numpy as np
 
@@ -28,6 +31,9 @@ CLASSES = 10
 PIXELS = 3 * 32 * 32
 MAX_MEMBER_BYTES = 100 << 20
 """The files are 31 MB each, or 44 MB in a pickle protocol that writes bytes as text."""
+
+MAX_UNPACKED_BYTES = 1 << 30
+"""Of an archive, whose six files and the rest are 187 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +176,7 @@ def _require_sha256(archive: Path, expected: str) -> None:
 def _write_members(archive: Path, folder: Path) -> None:
     wanted = {str(PurePosixPath(FOLDER) / name): name for name in FILES}
     try:
-        with tarfile.open(archive, "r|*") as tar:
+        with gzip.open(archive) as unzipped, tarfile.open(fileobj=_limited(unzipped), mode="r|") as tar:
             for member in tar:
                 name = wanted.get(member.name)
                 if name is None:
@@ -184,7 +190,7 @@ def _write_members(archive: Path, folder: Path) -> None:
                 assert source is not None
                 with (folder / name).open("wb") as out:
                     shutil.copyfileobj(source, out, 1 << 20)
-    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError) as error:
         raise _damaged(archive, error) from error
     except OSError as error:
         if error.errno is not None:
@@ -196,6 +202,28 @@ def _write_members(archive: Path, folder: Path) -> None:
             f"{archive} lacks {', '.join(missing)}; it is not CIFAR-10's Python version, or not "
             "whole: move it away and fetch it again."
         )
+
+
+class _Limited:
+    """A stream that ends with an error past `MAX_UNPACKED_BYTES`.
+
+    A small .gz can hold any number of bytes, and tarfile takes a member's long name into memory at whatever size.
+    """
+
+    def __init__(self, stream: gzip.GzipFile) -> None:
+        self._stream = stream
+        self._left = MAX_UNPACKED_BYTES
+
+    def read(self, size: int) -> bytes:
+        content = self._stream.read(size)
+        self._left -= len(content)
+        if self._left < 0:
+            raise tarfile.ReadError(f"it unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB")
+        return content
+
+
+def _limited(stream: gzip.GzipFile) -> IO[bytes]:
+    return cast(IO[bytes], _Limited(stream))  # what tarfile needs of a file, and no more
 
 
 def _damaged(archive: Path, error: Exception) -> DataError:

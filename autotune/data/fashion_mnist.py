@@ -8,6 +8,8 @@ big-endian 32-bit number, the values.
 from __future__ import annotations
 
 import gzip
+import math
+import struct
 import zlib
 from pathlib import Path
 
@@ -76,23 +78,40 @@ def read_idx(path: Path, ndim: int) -> Array:
         DataError: another format, or a length that its header contradicts.
     """
     remedy = "it may be half-written or corrupt: move it away and fetch it again."
-    content = _content(path, remedy)
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rb") as stream:
+            shape = _shape(stream.read(4 + 4 * ndim), path, ndim, remedy)
+            size = math.prod(shape)
+            # Only now, since a small .gz can hold any number of bytes.
+            content: bytes = stream.read(size + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read ({error}); {remedy}") from error
+    if len(content) != size:
+        got = f"only {len(content):,}" if len(content) < size else "more"
+        raise DataError(
+            f"{path} must hold {size:,} values for the shape {shape} in its header, but got {got}; {remedy}"
+        )
+    return np.frombuffer(content, np.uint8).reshape(shape)
+
+
+def _shape(header: bytes, path: Path, ndim: int, remedy: str) -> tuple[int, ...]:
+    """The dimensions in a header, if they are those of a file that can be read."""
     magic = bytes([0, 0, _UNSIGNED_BYTE, ndim])
-    if content[:4] != magic:
+    if header[:4] != magic:
         raise DataError(
-            f"{path} must begin with the IDX magic number {magic.hex()}, but got "
-            f"{content[:4].hex() or 'nothing'}; {remedy}"
+            f"{path} must begin with the IDX magic number {magic.hex()}, but got {header[:4].hex() or 'nothing'};"
+            f" {remedy}"
         )
-    header_bytes = 4 + 4 * ndim
-    if len(content) < header_bytes:
+    if len(header) < 4 + 4 * ndim:
         raise DataError(f"{path} ends within its header; {remedy}")
-    shape = tuple(int(size) for size in np.frombuffer(content, ">u4", ndim, 4))
-    expected = header_bytes + int(np.prod(shape, dtype=object))
-    if len(content) != expected:
+    shape = struct.unpack(f">{ndim}I", header[4:])
+    if math.prod(shape) > MAX_FILE_BYTES:
         raise DataError(
-            f"{path} must be {expected:,} bytes for the shape {shape} in its header, but got {len(content):,}; {remedy}"
+            f"{path} holds {math.prod(shape):,} bytes by the shape {shape} in its header, more than the"
+            f" {MAX_FILE_BYTES:,} that are read; it is no Fashion-MNIST."
         )
-    return np.frombuffer(content, np.uint8, offset=header_bytes).reshape(shape)
+    return shape
 
 
 def _paths(folder: Path) -> dict[str, Path]:
@@ -120,15 +139,3 @@ def _pair(images: Path, labels: Path) -> Pair:
             f"{len(x)} and {len(y)}; fetch both again."
         )
     return x, y
-
-
-def _content(path: Path, remedy: str) -> bytes:
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rb") as stream:
-            content: bytes = stream.read(MAX_FILE_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read ({error}); {remedy}") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise DataError(f"{path} holds more than {MAX_FILE_BYTES:,} bytes; it is no Fashion-MNIST.")
-    return content

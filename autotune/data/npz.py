@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from pathlib import Path
 
-import numpy as np
+from numpy.lib import format as npy
 
 from autotune.data.dataset import Array, LoadedData
 from autotune.data.memory import require_memory
@@ -38,7 +39,7 @@ def load(*, seed: int, path: str) -> LoadedData:
         raise DataError(f"data.args.path must be an .npz file, but there is none at {file}.")
     try:
         arrays = _arrays(file)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"{file} cannot be read as arrays ({error}); write it with numpy.savez, from arrays "
             "of numbers (an array of objects is a pickle and is refused)."
@@ -55,18 +56,43 @@ def load(*, seed: int, path: str) -> LoadedData:
 def _arrays(file: Path) -> dict[str, Array]:
     if not zipfile.is_zipfile(file):
         raise DataError(f"{file} is no .npz file, or not whole; write it with numpy.savez.")
-    with zipfile.ZipFile(file) as members:
-        wanted = {f"{key}.npy" for key in REQUIRED + OPTIONAL}
-        sizes = [m.file_size for m in members.infolist() if m.filename in wanted]
-    require_memory(sum(sizes), str(file))
-    with np.load(file, allow_pickle=False) as content:
-        available = sorted(content.files)
-        missing = [key for key in REQUIRED if key not in available]
-        if ("x_val" in available) != ("y_val" in available):
-            missing += [key for key in OPTIONAL if key not in available]
-        if missing:
-            raise DataError(
-                f"{file} must hold {', '.join(REQUIRED)} (and optionally {', '.join(OPTIONAL)}), "
-                f"but lacks {', '.join(missing)}; it holds {', '.join(available) or 'nothing'}."
-            )
-        return {key: content[key] for key in REQUIRED + OPTIONAL if key in available}
+    with zipfile.ZipFile(file) as archive:
+        members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        _require_keys(file, sorted(members))
+        wanted = {key: members[key] for key in REQUIRED + OPTIONAL if key in members}
+        for key, entry in wanted.items():
+            _check_header(archive, key, entry)
+        require_memory(sum(entry.file_size for entry in wanted.values()), str(file))
+        return {key: _array(archive, entry) for key, entry in wanted.items()}
+
+
+def _require_keys(file: Path, available: list[str]) -> None:
+    missing = [key for key in REQUIRED if key not in available]
+    if ("x_val" in available) != ("y_val" in available):
+        missing += [key for key in OPTIONAL if key not in available]
+    if missing:
+        raise DataError(
+            f"{file} must hold {', '.join(REQUIRED)} (and optionally {', '.join(OPTIONAL)}), "
+            f"but lacks {', '.join(missing)}; it holds {', '.join(available) or 'nothing'}."
+        )
+
+
+def _check_header(archive: zipfile.ZipFile, key: str, entry: zipfile.ZipInfo) -> None:
+    """Refuse an array whose header promises other than the member holds: numpy makes room for it before it reads."""
+    with archive.open(entry) as stream:
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _is_fortran, dtype = read(stream)
+        promised = stream.tell() + math.prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        raise ValueError(f"{key} is an array of objects")
+    if min(shape, default=0) < 0 or promised != entry.file_size:
+        raise ValueError(
+            f"{key} promises {promised:,} bytes by its shape {shape} of {dtype}, but has {entry.file_size:,}"
+        )
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
+    with archive.open(entry) as stream:
+        found: Array = npy.read_array(stream, allow_pickle=False)
+        return found

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from pathlib import Path
 
-import yaml
+from omegaconf import OmegaConf
 
 from autotune.config.compose import to_yaml_dict
 from autotune.config.schema import CandidateConfig, Config, OutputConfig, Task, XlaChoice
+from autotune.report.phrases import train_command
 from autotune.tracking.uri import masked
 from autotune.trial import Candidate, Recipe
 
 FILE_NAME = "best.yaml"
 
 _HEADER = """\
-# The winning settings of study {study}, as a whole configuration.
-#
-#   python -m autotune --config-dir {folder} --config-name best
-#
-# trains with them, at the recipe they were confirmed at ({recipe}). A longer training is an override away:
-# train.examples=null train.epochs=50. train.batch_size stays the user's own: the learning rate follows
-# candidate.batch_size from it by train.scaling.
+The winning settings of study {study}, as a whole configuration.
+
+  {command}
+
+trains with them, at the recipe they were confirmed at ({recipe}). A longer training is an override away:
+train.examples=null train.epochs=50. train.batch_size stays the user's own: the learning rate follows
+candidate.batch_size from it by train.scaling.
 """
 
 
@@ -45,8 +45,11 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
     )
     content = {"defaults": ["base", "_self_"], **to_yaml_dict(exported)}
     path = folder / FILE_NAME
-    header = _HEADER.format(study=study, folder=shlex.quote(str(folder)), recipe=recipe)
-    path.write_text(header + yaml.safe_dump(content, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    header = _HEADER.format(study=study, command=train_command(str(folder), content), recipe=recipe)
+    # Whatever a folder is called, no line of this is one of the configuration.
+    commented = "".join(f"# {line}".rstrip() + "\n" for line in header.splitlines())
+    # OmegaConf reads `1e3` as a number where YAML's own writer leaves it without quotes.
+    path.write_text(commented + OmegaConf.to_yaml(content), encoding="utf-8")
     return path
 
 

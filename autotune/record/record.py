@@ -156,7 +156,7 @@ def _failure(sink: Sink, call: Callable[[], None]) -> SinkFailed | None:
     try:
         call()
     except Exception as error:  # noqa: BLE001 (whatever it is, the study goes on)
-        _log.warning("%s stopped recording: %s", sink.name, " ".join(str(error).split())[:300])
+        _log.warning("%s did not take everything: %s", sink.name, " ".join(str(error).split())[:1000])
         return SinkFailed(sink=sink.name, message=f"{type(error).__name__}: {error}"[:2000])
     return None
 

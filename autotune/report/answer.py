@@ -47,10 +47,18 @@ def answer(view: StudyView) -> Answer:
     else:
         rows = _why_not(view)
         headline = _no_gain(view)
-    command = phrases.train_command(view.exported.folder) if view.exported is not None else None
+    command = None
+    if view.exported is not None:
+        command = phrases.train_command(view.exported.folder, view.started.config if view.started else {})
     rows += [("compared", text) for text in quoted.compared(view)]
+    rows += (*_where(view), *_files(view))
     return Answer(
-        found, headline, (*rows, *_where(view), *_files(view)), warnings(view), command, _exit_meaning(view, found)
+        found=found,
+        headline=phrases.printable(headline),
+        rows=tuple((phrases.printable(label), phrases.printable(text)) for label, text in rows),
+        warnings=tuple(map(phrases.printable, warnings(view))),
+        command=phrases.printable(command) if command else None,
+        exit_meaning=_exit_meaning(view, found),
     )
 
 

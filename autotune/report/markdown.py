@@ -15,11 +15,11 @@ Value = TypeVar("Value")
 
 
 def text(raw: str) -> str:
-    """Text from elsewhere, harmless within Markdown: no new line, no cell border, no HTML."""
+    """Text from elsewhere, harmless within Markdown: no new line, no cell border, no HTML, no link or picture."""
     safe = phrases.one_line(raw).replace("\\", "\\\\")
     for character in "|<*`":
         safe = safe.replace(character, f"\\{character}" if character != "<" else "&lt;")
-    return safe
+    return safe.replace("](", "]\\(")
 
 
 def trials(view: StudyView) -> Table:

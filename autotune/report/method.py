@@ -65,14 +65,18 @@ def disturbed_line(timed: Blocks) -> str:
 
 def _summed_up(reasons: Iterable[str]) -> list[str]:
     """Reasons that differ in a number alone, as one with its range and how many pairs it is of; the commonest first."""
-    numbers: dict[str, list[float]] = {}
+    numbers: dict[tuple[str, str | None], list[float]] = {}
     for reason in reasons:
         for part in phrases.one_line(reason).split("; "):
             found = _NUMBER.search(part)
-            kind = part if found is None else f"{part[: found.start()]}{{}}{part[found.end() :]}"
-            numbers.setdefault(kind, []).append(float(found.group()) if found else 0.0)
+            around = (part, None) if found is None else (part[: found.start()], part[found.end() :])
+            numbers.setdefault(around, []).append(float(found.group()) if found else 0.0)
     commonest = sorted(numbers.items(), key=lambda item: -len(item[1]))
-    return [f"{kind.format(_span(values))} in {len(values)}" for kind, values in commonest]
+    return [f"{_joined(*around, values)} in {len(values)}" for around, values in commonest]
+
+
+def _joined(before: str, after: str | None, values: list[float]) -> str:
+    return before if after is None else f"{before}{_span(values)}{after}"
 
 
 def _span(values: list[float]) -> str:

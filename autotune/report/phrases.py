@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autotune import trust
 from autotune.record.view import StudyView
 from autotune.trial import Candidate, Interval, Recipe
 
@@ -87,9 +88,15 @@ def at_recipe(recipe: Recipe | None) -> str:
     return f"at {recipe}" if recipe is not None else "at a recipe that is not known"
 
 
-def train_command(folder: str) -> str:
-    """The command that trains with an exported configuration."""
-    return f"python -m autotune --config-dir {shlex.quote(folder)} --config-name best"
+def train_command(folder: str, config: Mapping[str, Any]) -> str:
+    """The command that trains with an exported configuration, with what must be trusted for it.
+
+    Args:
+        folder: the export's.
+        config: what was exported, as plain values.
+    """
+    flags = trust.flags_for(trust.named_in(config))
+    return f"python -m autotune --config-dir {shlex.quote(folder)} --config-name best {flags}".rstrip()
 
 
 def model_name(view: StudyView) -> str:

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autotune.report.phrases import printable
 from autotune.report.symbols import STYLES
 from autotune.report.tradeoff import Kind, Point, Tradeoff
 
@@ -52,8 +53,8 @@ def _caption(content: Tradeoff) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that the picture's own mathematics mode leaves alone."""
-    return text.replace("$", r"\$")
+    """Printable text that the picture's own mathematics mode leaves alone."""
+    return printable(text).replace("$", r"\$")
 
 
 def _draw_front(axes: Axes, content: Tradeoff) -> None:

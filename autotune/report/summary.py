@@ -40,7 +40,7 @@ def _answer(view: StudyView) -> list[str]:
     lines += [f"- **{text(label)}**: {text(row)}" for label, row in result.rows]
     if result.command is not None:
         lines += ["", "Train with it:", "", f"    {result.command}"]
-    return [*lines, "", f"Exit status {result.exit_meaning}."]
+    return [*lines, "", f"Exit status {text(result.exit_meaning)}."]
 
 
 def _section(title: str, lines: list[str]) -> list[str]:

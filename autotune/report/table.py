@@ -37,7 +37,14 @@ def _cell(value: Cell) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.8g}" if isinstance(value, float) else phrases.one_line(str(value))
+    if isinstance(value, float):
+        return f"{value:.8g}"
+    return _no_formula(phrases.one_line(value)) if isinstance(value, str) else str(value)
+
+
+def _no_formula(text: str) -> str:
+    """Text that a spreadsheet takes for text: what begins like this it would compute, or fetch, as a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def _cells(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:

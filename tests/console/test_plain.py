@@ -98,7 +98,7 @@ def test_warnings_are_loud_and_come_again_in_the_answer():
     answer = lines[lines.index("") :]
     assert sum("WARNING" in line for line in lines[: lines.index("")]) == 3
     assert sum(line.startswith("WARNING: ") for line in answer) == 3
-    assert "WARNING: mlflow stopped recording: database is locked" in answer
+    assert "WARNING: mlflow did not take everything: database is locked" in answer
 
 
 def test_a_study_without_a_decision_ends_without_an_answer():

@@ -1,20 +1,24 @@
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import pickle
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from autotune.data import cifar10
+from autotune.data import cifar10, cifar10_files
 from autotune.data.cifar10 import DIR_ARCHIVES, KERAS_ARCHIVES, KERAS_FOLDER, load_release
 from autotune.data.cifar10_files import FILES, FOLDER
 from autotune.data.dataset import LoadedData
 from autotune.errors import DataError
+from tests.data.peak import takes_at_most
 from tests.data.sample_files import (
     ROWS,
     batch_members,
@@ -240,3 +244,46 @@ def test_the_missing_data_is_told_without_importing_what_is_slow(keras_cache: Pa
 def test_load_offers_what_the_configuration_passes(keras_cache: Path) -> None:
     with pytest.raises(DataError, match="CIFAR-10 is not in"):
         cifar10.load(seed=3, download=False, download_timeout_s=1.0, on_unavailable="error")
+
+
+def long_named(name_bytes: int) -> bytes:
+    """A .tar.gz that begins with a name of so many bytes, as GNU tar writes long ones."""
+    name = tarfile.TarInfo("././@LongLink")
+    name.type, name.size = tarfile.GNUTYPE_LONGNAME, name_bytes
+    buffer = io.BytesIO()
+    with gzip.open(buffer, "wb", 1) as stream:
+        stream.write(name.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(name_bytes >> 20):
+            stream.write(b"x" * (1 << 20))
+    return buffer.getvalue()
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cifar10_files, "MAX_UNPACKED_BYTES", 8 << 20)
+    archive = tmp_path / DIR_ARCHIVES[0]
+    archive.write_bytes(long_named(64 << 20))
+    with takes_at_most(20), pytest.raises(DataError, match="it unpacks to more than 8 MiB"):
+        read(archive)
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
+def test_what_is_no_plain_file_is_not_made(tmp_path: Path, kind: bytes) -> None:
+    member = tarfile.TarInfo(f"{FOLDER}/data_batch_1")
+    member.type, member.linkname = kind, "/etc/passwd"
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        tar.addfile(member)
+    archive = tmp_path / DIR_ARCHIVES[0]
+    archive.write_bytes(buffer.getvalue())
+    with pytest.raises(DataError, match="no plain file"):
+        read(archive)
+    assert list(tmp_path.iterdir()) == [archive]
+
+
+def test_a_member_that_claims_to_be_huge_is_refused(tmp_path: Path) -> None:
+    member = tarfile.TarInfo(f"{FOLDER}/data_batch_1")
+    member.size = 1 << 33
+    archive = tmp_path / DIR_ARCHIVES[0]
+    archive.write_bytes(gzip.compress(member.tobuf() + bytes(1024)))
+    with pytest.raises(DataError, match="no plain file of at most 100 MiB"):
+        read(archive)

@@ -11,6 +11,7 @@ import pytest
 from autotune.data import fashion_mnist
 from autotune.data.fashion_mnist import DEBIAN_FOLDER, FILES, default_folders, load, read_idx
 from autotune.errors import DataError
+from tests.data.peak import takes_at_most
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -83,15 +84,15 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [
-        (lambda content: content[:-1], "must be 23,536 bytes .* but got 23,535"),
-        (lambda content: content + b"0", "but got 23,537"),
+        (lambda content: content[:-1], "must hold 23,520 values .* but got only 23,519"),
+        (lambda content: content + b"0", "but got more"),
         (lambda content: content[:7], "ends within its header"),
         (lambda content: b"", "but got nothing"),
         (lambda content: b"\0\0\x0d" + content[3:], "magic number 00000803, but got 00000d03"),
         (lambda content: b"<html>" * 9, "magic number"),
         (
             lambda content: content[:4] + b"\xff" * 12 + content[16:],
-            "must be 79,228,162,458,924,105",
+            "holds 79,228,162,458,924,105",
         ),
     ],
 )
@@ -121,3 +122,14 @@ def test_more_images_than_labels(tmp_path: Path) -> None:
     (tmp_path / FILES["y_train"]).write_bytes(idx(np.zeros(29, np.uint8)))
     with pytest.raises(DataError, match="got 30 and 29"):
         load(seed=0, dir=str(tmp_path))
+
+
+def test_a_bomb_is_read_no_further_than_its_header_says(tmp_path: Path) -> None:
+    """256 MiB of zeros behind the header of two small images."""
+    path = tmp_path / "images.gz"
+    with gzip.open(path, "wb", 1) as stream:
+        stream.write(idx(np.zeros((2, 28, 28), np.uint8)))
+        for _ in range(16):
+            stream.write(bytes(1 << 24))
+    with takes_at_most(1), pytest.raises(DataError, match=r"must hold 1,568 values .* but got more"):
+        read_idx(path, 3)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from autotune.config.data import DataConfig, OnUnavailable
 from autotune.data import load
 from autotune.errors import ConfigError, DataError
 from autotune.targets import resolve
+from autotune.trust import trusting
 
 SOURCE = """
 import numpy as np
@@ -47,13 +49,14 @@ number = 3
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """A working directory with SOURCE as a module of its own name; returns that name."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A working directory with SOURCE as a module of its own name, which the person trusts; gives that name."""
     name = f"source_{abs(hash(request.node.nodeid))}"
     (tmp_path / f"{name}.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    return name
+    with trusting([name]):
+        yield name
 
 
 def config(target: str, **changes: Any) -> DataConfig:
@@ -114,12 +117,12 @@ def test_a_source_that_fails_is_one_line_with_its_cause(here: str) -> None:
         ("no such.thing", "must be a dotted name"),
         ("a..b", "must be a dotted name"),
         ("no_such_module.load", "there is no module 'no_such_module'"),
-        ("autotune.data.cifra10.load", r"there is no module 'autotune\.data\.cifra10'"),
+        ("autotune.data.cifra10.load", r"Did you mean 'autotune\.data\.cifar10\.load'"),
         ("json.decoder.load.deeper", r"there is no module 'json\.decoder\.load'"),
     ],
 )
 def test_a_target_that_is_none(target: str, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
+    with trusting(["no_such_module", "json"]), pytest.raises(ConfigError, match=complaint):
         resolve(target, "data._target_")
 
 
@@ -137,7 +140,7 @@ def test_a_module_that_cannot_be_imported(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "broken_source.py").write_text(content)
-    with pytest.raises(ConfigError, match=complaint):
+    with trusting(["broken_source"]), pytest.raises(ConfigError, match=complaint):
         resolve("broken_source.load", "data._target_")
 
 
@@ -150,8 +153,10 @@ def test_a_persons_packages_and_ours_do_not_shadow_each_other(tmp_path: Path) ->
     (tmp_path / "numpy.py").write_text("raise SystemExit('shadowed')\n")
     code = """
         from autotune.targets import resolve
-        print(resolve("data.load", "k")(seed=0), resolve("models.load", "k")(seed=0))
-        ours = resolve("autotune.data.digits.load", "k")(seed=0)
+        from autotune.trust import trusting
+        with trusting(["data", "models"]):
+            print(*(resolve(f"{name}.load", "data._target_")(seed=0) for name in ("data", "models")))
+            ours = resolve("autotune.data.digits.load", "data._target_")(seed=0)
         print(type(ours).__module__)
     """
     root = Path(__file__).parents[2]

@@ -10,6 +10,7 @@ import pytest
 
 from autotune.data.restricted_pickle import read_pickle
 from autotune.errors import DataError
+from tests.data.peak import takes_at_most
 
 
 def python2_pickle(values: bytes) -> bytes:
@@ -113,3 +114,84 @@ def test_a_truncated_pickle_is_named(tmp_path: Path, kept_bytes: int) -> None:
 def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         read_pickle(tmp_path)
+
+
+SHAPES = {
+    # numpy itself takes all of these for arrays whose elements are pointers of the file's choice.
+    "fields": b"cnumpy\ndtype\n(VV8\nI0\nI1\ntR"
+    b"(I3\nV|\nN(Vf\nt(dVf\n(cnumpy\ndtype\n(VO\nI0\nI1\ntRI0\ntsI8\nI1\nI0\ntb",
+    "objects": b"cnumpy\ndtype\n(VO8\nI0\nI1\ntR",
+    "renamed": b"cnumpy\ndtype\n(Vu8\nI0\nI1\ntR(I3\nVO\nNNNI-1\nI-1\nI0\ntb",
+    "subarray": b"cnumpy\ndtype\n(Vu8\nI0\nI1\ntR(I3\nV|\n(Vu8\n(I4\nttNNI-1\nI-1\nI0\ntb",
+    "records": b"cnumpy\ndtype\n(Vu8,O\nI0\nI1\ntR",
+    "none": b"N",
+}
+
+
+@pytest.mark.parametrize("dtype", SHAPES)
+@pytest.mark.parametrize("way", ["state", "buffer"])
+def test_bytes_cannot_pass_for_pointers(tmp_path: Path, dtype: str, way: str) -> None:
+    begun = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntVb\ntR"
+    made = {
+        "state": begun + b"(I1\n(I1\nt" + SHAPES[dtype] + b"I00\nVAAAAAAAA\ntb.",
+        "buffer": b"cnumpy.core.numeric\n_frombuffer\n(C\x08AAAAAAAA" + SHAPES[dtype] + b"(I1\ntVC\ntR.",
+    }[way]
+    path = tmp_path / "batch"
+    path.write_bytes(made)
+    with pytest.raises(DataError, match="is refused: its pickle asks for"):
+        read_pickle(path)
+
+
+@pytest.mark.parametrize("sizes", [b"I9999999999\n", b"I-1\n", b"I2\nI4\nI2\n", b"F8.0\n", b"I01\nI8\n", b""])
+def test_a_shape_that_the_content_does_not_fill_is_refused(tmp_path: Path, sizes: bytes) -> None:
+    dtype = b"cnumpy\ndtype\n(Vu1\nI0\nI1\ntR"
+    path = tmp_path / "batch"
+    path.write_bytes(b"cnumpy.core.numeric\n_frombuffer\n(C\x08AAAAAAAA" + dtype + b"(" + sizes + b"tVC\ntR.")
+    with pytest.raises(DataError, match="not a whole pickle file"):
+        read_pickle(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"cnumpy\nndarray\n(I8\ntR.",  # an array straight from the class
+        b"(I8\ninumpy\nndarray\n.",
+        b"\x80\x02cnumpy\nndarray\n)\x81.",
+        b"cnumpy\nndarray\n}b.",  # a change of what is named, which would outlive this file
+        b"cnumpy\ndtype\n(N}V__call__\nc_codecs\nencode\nstb.",
+        b"c_codecs\nencode\n(N}V_make\nNstb.",
+        b"cnumpy.core.multiarray\n_reconstruct\n(c_codecs\nencode\n(I0\ntVb\ntR.",
+        b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x8c\x06system\x93.",  # STACK_GLOBAL
+        b"cautotune.data.restricted_pickle\n_Array\n.",
+        b"cnumpy.core.multiarray\n_reconstruct.__globals__\n.",
+        b"\x82\x01.",  # the extension registry
+        b"Pname\n.",  # a persistent id
+    ],
+)
+def test_other_ways_to_something_that_can_be_called(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "batch"
+    path.write_bytes(content)
+    with pytest.raises(DataError):
+        read_pickle(path)
+    fine = pickle.dumps(np.arange(3, dtype=np.uint8), 2)
+    path.write_bytes(fine)
+    assert read_pickle(path).tolist() == [0, 1, 2], "and nothing was changed by it"
+
+
+@pytest.mark.parametrize("number", [b"r\xff\xff\xff\x7f", b"p2000000000\n", b"r\x00\x00\x00\x10"])
+def test_a_few_bytes_cannot_ask_for_gigabytes(tmp_path: Path, number: bytes) -> None:
+    path = tmp_path / "batch"
+    path.write_bytes(b"I1\n" + number + b".")
+    with takes_at_most(1), pytest.raises(DataError, match="object number"):
+        read_pickle(path)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", ">i2", "<u4", "int64", "float16", ">f4", "float64"])
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_numbers_of_every_size_and_order(tmp_path: Path, dtype: str, protocol: int) -> None:
+    array = np.asfortranarray(np.arange(12).reshape(3, 4).astype(dtype))
+    path = tmp_path / "batch"
+    path.write_bytes(pickle.dumps(array, protocol))
+    got = read_pickle(path)
+    np.testing.assert_array_equal(got, array)
+    assert got.dtype.newbyteorder("=") == array.dtype.newbyteorder("=")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autotune.config.schema import Task, XlaChoice
+from autotune.config.compose import to_yaml_dict
+from autotune.config.schema import Config, Task, XlaChoice
 from autotune.config.search import Verify
 from autotune.export.settings import write_settings
 from autotune.space.recipe import Fidelity, recipe_for
@@ -101,3 +102,58 @@ def test_every_kind_of_candidate_composes(compose, tmp_path, policy, xla):
     export(compose("model=cifar_mlp"), tmp_path / "export", candidate)
     best = compose("--config-dir", "export", "--config-name", "best").candidate
     assert Candidate(Policy(best.policy), best.batch_size, Xla(best.xla.value), tuple(best.widths)) == candidate
+
+
+HOSTILE = [
+    "a: b - c # d",
+    "# @package hydra",
+    "${oc.env:HOME}",
+    "\\${oc.env:HOME}",
+    "\\\\${model.widths}",
+    "!!python/object/apply:os.system [id]",
+    "&a *a",
+    "</script><script>alert(1)</script>",
+    "=HYPERLINK(1)",
+    "{{x}} %s {0}",
+    "'\"`$(touch MARK)",
+    "1_000",
+    "null",
+    "1e3",
+    "yes",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_of_any_kind_come_back_as_they_were(compose, tmp_path, name):
+    config = compose("model=cifar_mlp")
+    config.model.name = config.constraint.metric = name
+    config.data.args = {name: [name, {name: name}]}
+    export(config, tmp_path / "export")
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert (best.model.name, best.constraint.metric, best.data.args) == (name, name, config.data.args)
+
+
+@pytest.mark.parametrize(
+    "folder", ["two\nhydra: {callbacks: {x: {_target_: os.system}}}\n", "a\u2028b: c", "it's $(x)"]
+)
+def test_a_folders_name_is_no_line_of_the_configuration(compose, tmp_path, folder):
+    path = export(compose("model=cifar_mlp"), tmp_path / folder)
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert set(content) == {"defaults", *to_yaml_dict(Config())}
+    assert compose("--config-dir", str(path.parent), "--config-name", "best").task is Task.train
+
+
+def test_the_header_says_what_must_be_trusted(compose, tmp_path):
+    config = compose("model=cifar_mlp", "model._target_=my_net.build")
+    path = export(config, tmp_path / "export")
+    line = next(line for line in path.read_text(encoding="utf-8").splitlines() if "python -m autotune" in line)
+    assert line.endswith("--config-name best --trust my_net.build")
+    assert compose(*shlex.split(line.lstrip("# "))[3:]).model._target_ == "my_net.build"
+
+
+def test_a_secret_from_the_environment_stays_there(compose, tmp_path, monkeypatch):
+    monkeypatch.setenv("DB_PASSWORD", "hunter2-and-more")
+    path = export(compose("+data.args.password=${oc.env:DB_PASSWORD}"), tmp_path / "export")
+    assert "hunter2" not in path.read_text(encoding="utf-8")
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert best.data.args["password"] == "hunter2-and-more"

@@ -136,7 +136,7 @@ def test_a_sink_that_raises_is_dropped_and_noted_and_the_others_go_on(
     assert list(read(path)) == expected
     assert good.told == expected
     assert bad.told == [*expected[:2], "closed"], "it may free what it holds, and is not asked again"
-    assert "bad stopped recording: bad is broken" in caplog.text
+    assert "bad did not take everything: bad is broken" in caplog.text
 
 
 def test_a_dropped_sink_is_closed_once(opened: Open) -> None:

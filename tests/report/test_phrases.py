@@ -41,5 +41,14 @@ def test_differences_name_the_old_value_and_leave_out_what_is_alike():
 
 
 def test_the_command_survives_a_folder_with_a_space():
-    command = phrases.train_command("/my runs/export")
+    command = phrases.train_command("/my runs/export", {})
     assert command == "python -m autotune --config-dir '/my runs/export' --config-name best"
+
+
+def test_the_command_asks_for_the_trust_that_it_needs():
+    config = {
+        "model": {"_target_": "my_net.build"},
+        "data": {"_target_": "autotune.data.cifar10.load"},
+        "train": {"callbacks": [{"_target_": "keras.callbacks.TerminateOnNaN"}, {"_target_": "my_net.Beep"}]},
+    }
+    assert phrases.train_command("e", config).endswith(" --config-name best --trust my_net.build --trust my_net.Beep")

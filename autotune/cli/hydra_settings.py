@@ -1,0 +1,126 @@
+"""Hydra's own settings come from the command line, never from a file: they can run code.
+
+Hydra makes `hydra.callbacks`, `hydra.launcher` and `hydra.sweeper` from their `_target_`, builds the handlers of
+`hydra.job_logging` by name, imports the packages in `hydra.searchpath` and sets the variables in `hydra.job.env_set`.
+Its list of forbidden targets leaves much of Python's library and every installed package open. So the whole `hydra`
+node must be what Hydra, this package and the command line make it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+from unittest import mock
+
+from hydra._internal import hydra as internal
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from autotune.errors import ConfigError
+
+_SEARCH_PATH = "hydra.searchpath"
+
+# What a file may set, since it is text or a choice of how to run, and what Hydra itself fills in.
+_FREE = ("help", "hydra_help", "mode", "runtime", "searchpath")
+_FREE_OF_JOB = ("name", "config_name", "override_dirname")
+
+
+@contextmanager
+def only_typed(config_path: str) -> Iterator[None]:
+    """While it lasts, Hydra refuses settings of its own that no override has typed.
+
+    Args:
+        config_path: where the built-in configuration is, as Hydra is told.
+
+    Raises:
+        ConfigError: from within Hydra, before it has acted on such a setting.
+    """
+
+    class Guarded(_Loader):
+        built_in = config_path
+
+    with mock.patch.object(internal, "ConfigLoaderImpl", Guarded):
+        yield
+
+
+class _Loader(ConfigLoaderImpl):
+    """Hydra's loader, by whose two doors everything comes that is composed."""
+
+    built_in = ""
+
+    def load_configuration(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
+        self._refuse_search_path(config_name, overrides)
+        composed = super().load_configuration(config_name, overrides, run_mode, from_shell, validate_sweep_overrides)
+        _require_same(_plain(composed), self._expected(overrides))
+        return composed
+
+    def compute_defaults_list(self, config_name: str | None, overrides: list[str], run_mode: RunMode) -> Any:
+        self._refuse_search_path(config_name, overrides)
+        return super().compute_defaults_list(config_name, overrides, run_mode)
+
+    def _refuse_search_path(self, config_name: str | None, overrides: list[str]) -> None:
+        """Hydra reads it from the primary file before all else, and imports the packages in it."""
+        if config_name is None or any(parsed.key_or_group == _SEARCH_PATH for parsed in _parsed(overrides)):
+            return
+        primary = self.repository.load_config(config_name)
+        if primary is not None and OmegaConf.is_dict(primary.config) and OmegaConf.select(primary.config, _SEARCH_PATH):
+            _refuse(_SEARCH_PATH)
+
+    def _expected(self, overrides: list[str]) -> dict[str, Any]:
+        """The `hydra` node of the built-in configuration under the overrides that concern it."""
+        parsed = _parsed(overrides)
+        own = [one.input_line for one in parsed if one.is_hydra_override() and one.key_or_group != _SEARCH_PATH]
+        built_in = ConfigLoaderImpl(create_config_search_path(self.built_in))
+        expected = _plain(built_in.load_configuration("base", own, RunMode.RUN, validate_sweep_overrides=False))
+        expected["overrides"] = {
+            "hydra": [one.input_line for one in parsed if one.is_hydra_override()],
+            "task": [one.input_line for one in parsed if not one.is_hydra_override()],
+        }
+        return expected
+
+
+def _parsed(overrides: Sequence[str]) -> list[Any]:
+    return list(OverridesParser.create().parse_overrides(list(overrides)))
+
+
+def _plain(composed: DictConfig) -> dict[str, Any]:
+    node = OmegaConf.to_container(composed.hydra, resolve=False)
+    assert isinstance(node, dict)
+    return {str(key): value for key, value in node.items()}
+
+
+def _require_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    for node in (found, expected):
+        for key in _FREE:
+            node.pop(key, None)
+        for key in _FREE_OF_JOB:
+            node["job"].pop(key, None)
+    for key in _differing(found, expected, "hydra"):
+        _refuse(key)
+
+
+def _differing(found: Any, expected: Any, key: str) -> Iterator[str]:
+    """Dotted keys of what is not the same, the deepest that tell."""
+    if isinstance(found, dict) and isinstance(expected, dict) and expected:
+        for name in dict.fromkeys([*found, *expected]):
+            yield from _differing(found.get(name), expected.get(name), f"{key}.{name}")
+    elif found != expected:
+        yield key
+
+
+def _refuse(key: str) -> NoReturn:
+    raise ConfigError(
+        f"{key} must not be set in a configuration file, since Hydra's own settings can run code; remove it there, and"
+        f" give it on the command line if you mean it: {key}=..."
+    )
