@@ -16,9 +16,11 @@ from autotune.space.widths import width_choices
 from autotune.trial import Candidate, LeftOut, Policy, Probe, Xla
 
 # One call of the train function costs the host one or two milliseconds beside the steps themselves, so more steps a
-# call cannot gain 2 % (the threshold of FASTER) once a step takes this long. It is told from the baseline's speed, half
-# of tomorrow's on a busy machine: a tighter bound would leave out what pays on a quiet one.
+# call cannot gain 2 % (the threshold of FASTER) once a step takes this long. It is told from the baseline's speed, which
+# somebody else's load can divide by three: so the user's own batch and the next, the likeliest winners, are left out
+# only far beyond it. What is searched would be another thing on each day of one machine.
 _LONGEST_STEP_FOR_MORE_MS = 100.0
+_FAR_BEYOND = 10
 
 # An epoch of fewer steps than this trains something else than the user's model.
 _FEWEST_STEPS_PER_EPOCH = 4
@@ -171,7 +173,7 @@ def _steps_per_execution(
     left_out += [
         LeftOut(f"steps_per_execution {steps}", f"an epoch has {most} steps at most") for steps in asked if steps > most
     ]
-    longest_batch = baseline.examples_per_s * _LONGEST_STEP_FOR_MORE_MS / 1e3 if 1 in kept else None
+    longest_batch = _longest_batch_for_more(config, baseline, batches) if 1 in kept else None
     for steps, batch in itertools.product(kept, batches):
         count = fidelity.examples // batch
         if count % steps and not (longest_batch is not None and batch > longest_batch):
@@ -180,9 +182,17 @@ def _steps_per_execution(
     if longest_batch is None or len(kept) == 1:
         return kept or (1,), None
     if max(batches) > longest_batch:
+        step_ms = longest_batch / baseline.examples_per_s * 1e3
         reason = (
-            f"a step then takes over {_LONGEST_STEP_FOR_MORE_MS:.0f} ms at the baseline's speed, beside which the cost"
-            " of a call is below 2 %"
+            f"a step then takes over {step_ms:.0f} ms at the baseline's speed, beside which the cost of a call is below"
+            " 2 %"
         )
         left_out.append(LeftOut(f"steps_per_execution above 1 at batches above {int(longest_batch)}", reason))
     return kept, longest_batch
+
+
+def _longest_batch_for_more(config: Config, baseline: Probe, batches: Sequence[int]) -> float:
+    """The largest batch at which more steps a call can pay."""
+    usual = baseline.examples_per_s * _LONGEST_STEP_FOR_MORE_MS / 1e3
+    following = min((batch for batch in batches if batch > config.train.batch_size), default=config.train.batch_size)
+    return max(usual, min(following, _FAR_BEYOND * usual))

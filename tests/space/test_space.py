@@ -278,6 +278,17 @@ def test_more_steps_a_call_only_where_steps_are_short() -> None:
     assert "over 100 ms" in reasons(built)["steps_per_execution above 1 at batches above 256"]
 
 
+def test_a_busy_machine_does_not_leave_out_more_steps_at_the_batches_that_win() -> None:
+    """At 75 ms a step of 32, a step of 64 is above the bound: on a quiet machine it would not be."""
+    busy = space(step_ms=75.0)
+    calls = {(c.batch_size, c.steps_per_execution) for c in busy.candidates()}
+    assert {(32, 8), (64, 8)} <= calls
+    assert (128, 8) not in calls
+    assert "over 150 ms" in reasons(busy)["steps_per_execution above 1 at batches above 64"]
+    far = {(c.batch_size, c.steps_per_execution) for c in space(step_ms=2000.0).candidates()}
+    assert not {(32, 8), (64, 8)} & far
+
+
 def test_no_call_holds_more_steps_than_an_epoch() -> None:
     assert space(config(search={"steps_per_execution": [1, 8, 500]})).steps_per_execution == (1, 8)
     assert space(config(search={"steps_per_execution": [500]})).steps_per_execution == (1,)
