@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -213,12 +214,17 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def _save(model: keras.Model, path: Path) -> None:
+    """Write the model under its name only once it is whole and on disk: a later session may rely on it."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    written = path.with_name(f"being_written-{path.name}")
     try:
-        model.save(path)
+        model.save(written)
     except (NotImplementedError, TypeError, ValueError) as error:  # such as a class without get_config
         reason = " ".join(str(error).split())[:300]
         raise TrialFault(FailureKind.INVALID, f"the trained model cannot be saved: {reason}") from error
+    with written.open("rb") as file:
+        os.fsync(file.fileno())
+    written.replace(path)
 
 
 def _applied_steps(optimizer: keras.Optimizer) -> int:
