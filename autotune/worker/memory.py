@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -74,7 +75,12 @@ def session_mb(leader_pid: int, enough_mb: float | None = None) -> float:
     total = sum(resident.values())
     if enough_mb is None or total <= enough_mb or len(resident) < 2:
         return total
-    return sum(_proportional_mb(pid, instead=size) for pid, size in resident.items())
+    # Processes come and go between one reading and the next, which counts their pages twice: the lower of two is true.
+    return min(_proportional_total_mb(resident) for _ in range(2))
+
+
+def _proportional_total_mb(resident_mb: Mapping[int, float]) -> float:
+    return sum(_proportional_mb(pid, instead=size) for pid, size in resident_mb.items())
 
 
 def _members(leader_pid: int) -> list[int]:
@@ -96,6 +102,8 @@ def _resident_mb(pid: int) -> float:
 def _proportional_mb(pid: int, instead: float) -> float:
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return 0.0
     except OSError:
         return instead
     return sum(float(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) * 1024 / 1e6

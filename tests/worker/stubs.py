@@ -158,6 +158,7 @@ class Stub:
         for number in range(until_mb):
             print(f"{number} " + "x" * 1_000_000, flush=True)
             time.sleep(0.02)
+        time.sleep(0.5)  # what is written while the log is being cut may be lost
         print("last words", flush=True)
         return "done"
 

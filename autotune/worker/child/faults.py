@@ -6,12 +6,17 @@ import errno
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from autotune.errors import TrialFault
+from autotune.errors import TrialFault, UserError
 from autotune.trial import Failure, FailureKind
 
 _LONGEST_LINE = 300
 _LONGEST_DETAIL = 4000
+
+# What a disk says that takes no more, whoever is writing (errno(3)).
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -24,6 +29,24 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(kind, _sendable(message), _sendable(trace[-_LONGEST_DETAIL:]))
     except MemoryError:
         return Failure(FailureKind.OOM, type(error).__name__)
+
+
+@contextmanager
+def kept_at(path: Path) -> Iterator[None]:
+    """Write a trained model into the run's folder: that its disk is full is no trial's fault, and ends the session.
+
+    Raises:
+        UserError: there is no room.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise UserError(
+            f"the trained model cannot be kept at {path}: {error.strerror}; make room, then go on with"
+            " study.resume=true"
+        ) from error
 
 
 def kind_of(error: BaseException) -> tuple[FailureKind, str]:

@@ -21,6 +21,7 @@ from autotune.targets import resolve
 from autotune.trial import EpochPoint, FailureKind, Recipe, TrainingRun
 from autotune.worker.child import effect
 from autotune.worker.child.build import ModelBuilder
+from autotune.worker.child.faults import kept_at
 from autotune.worker.child.feed import Feed
 from autotune.worker.child.schedule import user_callbacks
 from autotune.worker.metrics import ACCURACY, packed_right
@@ -53,6 +54,7 @@ class Trainer:
 
         Raises:
             TrialFault: the trained model was to be kept and cannot be saved.
+            UserError: there is no room for it.
         """
         candidate, recipe = args.candidate, args.recipe
         model = self._builder.build(candidate, recipe, args.seed).model
@@ -61,7 +63,8 @@ class Trainer:
         callbacks = [*user_callbacks(self._config.train, candidate), curve]
         self._fit(model, args, callbacks)
         if args.keep_path is not None:
-            _save(model, Path(args.keep_path))
+            with kept_at(Path(args.keep_path)):
+                _save(model, Path(args.keep_path))
         return TrainingRun(
             candidate=candidate,
             seed=args.seed,
