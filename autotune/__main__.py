@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+# `python -m` puts the current folder first on the path, where a `yaml.py` or a Hydra plugin would be imported into this
+# process, which needs nothing from there: to find a person's own modules is the worker's, if they are trusted.
+if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:  # noqa: PTH109 (the path holds text)
+    del sys.path[0]
 
 from autotune.cli.command import main
 

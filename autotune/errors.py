@@ -5,7 +5,7 @@
     |   |-- ConfigError      a key, value or combination in the configuration
     |   |-- DataError        a dataset that is missing, unreadable, corrupt or not what was declared
     |   `-- HardwareError    a device that is absent, or a profile that cannot be honoured
-    |-- TrackingError        runs that cannot be written to their store: that sink stops, the study goes on
+    |-- TrackingError        runs that cannot be written to their store: they wait, and the study goes on
     `-- TrialFault           local to one trial: recorded with its failure kind, the study goes on
 
 A message states the rule, then "but got" and the value, then the remedy, in one line.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 import tempfile
 import warnings
@@ -13,8 +12,9 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from autotune.cli import complaints, flags, usage
-from autotune.cli.override import check_choice
+from autotune import interruption, trust
+from autotune.cli import complaints, flags, signals, usage
+from autotune.cli.override import check_choice, check_jobs
 from autotune.cli.status import FAULT, INTERRUPTED, USER_ERROR, JobResult, summary, worst
 from autotune.config.keys import GROUPS
 from autotune.errors import ConfigError, UserError
@@ -36,14 +36,31 @@ _QUIET = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what `argv` asks (by default, the process's own arguments) and return the exit status."""
+    _have_standard_streams()
     try:
         command = flags.parse(sys.argv[1:] if argv is None else argv)
-    except UserError as error:
+    except (UserError, OSError) as error:  # a path that the system does not even look for
         return _user_error(str(error))
     except SystemExit:  # --version has printed
         return 0
+    with signals.handled():
+        status = _answer(command)
+    return signals.exit_status(status)
+
+
+def _have_standard_streams() -> None:
+    """Whoever starts this may have closed them, and the next file or pipe that is opened would stand in their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def _answer(command: flags.CommandLine) -> int:
     try:
-        _end_like_ctrl_c()
         _check(command)
         return _run(command) if command.runs else _print(command)
     except KeyboardInterrupt:
@@ -51,16 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 (the last resort: a fault is one line, too)
         line = complaints.describe(error, command)
         return _user_error(line) if line else _fault(error)
-
-
-def _end_like_ctrl_c() -> None:
-    """SIGTERM, as a scheduler or a container sends it, ends a run as cleanly as Ctrl-C does."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with suppress(ValueError):  # not the main thread: whoever called has handlers of their own
-        signal.signal(signal.SIGTERM, interrupt)
 
 
 def _run(command: flags.CommandLine) -> int:
@@ -74,6 +81,8 @@ def _run(command: flags.CommandLine) -> int:
     with tempfile.TemporaryDirectory(prefix="autotune-") as scratch:
         # Hydra's sweeper writes a multirun.yaml, come what may.
         _hydra(job, command, (*_QUIET, f"hydra.sweep.dir='{scratch}'"))
+    if not results:
+        raise ConfigError("these values make no job; a pattern such as glob(*) stands for choices of a group")
     if len(results) > 1:
         sys.stdout.write(summary(results))
     return worst(result.status for result in results)
@@ -89,13 +98,14 @@ def _job(cfg: DictConfig, command: flags.CommandLine) -> JobResult:
     several = hydra.mode is RunMode.MULTIRUN
     name = f"job {hydra.job.num}" if several else ""
     # Not resolved: a reference in an override may lead nowhere, which is for `load` to say.
-    overrides = " ".join(cast("list[str]", OmegaConf.to_container(hydra.overrides.task, resolve=False)))
+    typed = cast("list[str]", OmegaConf.to_container(hydra.overrides.task, resolve=False))
+    overrides = _printable(complaints.one_line(" ".join(typed)))
     if several:
         sys.stdout.write(f"\n{name}: {overrides}\n")
         sys.stdout.flush()
     try:
         with _variable("HYDRA_FULL_ERROR", command.full_error):
-            status = _pipeline(cfg, Path(hydra.runtime.cwd))
+            status = _pipeline(cfg, Path(hydra.runtime.cwd), command.trusted)
     except UserError as error:
         status = _user_error(str(error))
     except KeyboardInterrupt:
@@ -105,14 +115,16 @@ def _job(cfg: DictConfig, command: flags.CommandLine) -> JobResult:
     return JobResult(name, overrides, status)
 
 
-def _pipeline(cfg: DictConfig, cwd: Path) -> int:
-    from autotune.config.compose import load
+def _pipeline(cfg: DictConfig, cwd: Path, trusted: Sequence[str]) -> int:
+    from autotune.config.compose import load, to_yaml_dict
 
     config = load(cfg, cwd)
+    with trust.trusting(trusted):
+        trust.require_trusted(trust.named_in(to_yaml_dict(config)))
 
-    from autotune.pipeline import run
+        from autotune.pipeline import run
 
-    return run(config)
+        return run(config)
 
 
 def _print(command: flags.CommandLine) -> int:
@@ -145,21 +157,31 @@ def _hydra(
     """
     import hydra
 
+    from autotune.cli import config_files
+    from autotune.cli.hydra_settings import only_typed
     from autotune.config.compose import register_schema
 
     register_schema()
-    entry = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME)(task)
     given = set(map(flags.override_key, command.overrides))
     added = [override for override in defaults if flags.override_key(override) not in given]
     own = sys.argv
-    sys.argv = [own[0], *command.flags, *command.overrides, *added]
-    try:
-        with _variable("HYDRA_FULL_ERROR", "1"), warnings.catch_warnings():
-            # A search path that is not there; Hydra would only warn and go on without it.
-            warnings.filterwarnings("error", message=r"provider=.* is not available")
-            entry()
-    finally:
-        sys.argv = own
+
+    def job(cfg: DictConfig) -> None:
+        with _arguments(own):  # what was typed, which the record quotes
+            task(cfg)
+
+    entry = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=CONFIG_NAME)(job)
+    asked = [own[0], *command.flags, *command.overrides, *added]
+    with (
+        _arguments(asked),
+        _variable("HYDRA_FULL_ERROR", "1"),
+        warnings.catch_warnings(),
+        only_typed(CONFIG_PATH),
+        config_files.careful(),
+    ):
+        # A search path that is not there; Hydra would only warn and go on without it.
+        warnings.filterwarnings("error", message=r"provider=.* is not available")
+        entry()
 
 
 def _check(command: flags.CommandLine) -> None:
@@ -173,6 +195,7 @@ def _check(command: flags.CommandLine) -> None:
                 f"jobs run one after another, since two at once would disturb each other's timing, "
                 f"but got '{override}'; use hydra/launcher=basic"
             )
+    check_jobs(command.overrides)
     if command.config_dir is not None:
         usage.refuse_hidden(command.config_dir)
 
@@ -191,12 +214,23 @@ def _variable(name: str, value: str | None) -> Iterator[None]:
             os.environ[name] = before
 
 
+@contextmanager
+def _arguments(words: list[str]) -> Iterator[None]:
+    """The process's arguments, for a while."""
+    before, sys.argv = sys.argv, words
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
 def _user_error(line: str) -> int:
-    _complain(f"error: {line}")
+    _complain(f"error: {complaints.one_line(line)}")
     return USER_ERROR
 
 
 def _interrupted() -> int:
+    interruption.leave()  # a second Ctrl-C has nothing left to stop
     _complain("interrupted")
     return INTERRUPTED
 
@@ -207,5 +241,13 @@ def _fault(error: BaseException) -> int:
 
 
 def _complain(line: str) -> None:
-    sys.stdout.flush()
-    sys.stderr.write(f"autotune: {line}\n")
+    with suppress(OSError):  # a terminal that is gone must not change how the run ended
+        sys.stdout.flush()
+        sys.stderr.write(f"autotune: {_printable(line)}\n")
+
+
+def _printable(lines: str) -> str:
+    """What is said may quote a name from anywhere, which must not reach a terminal's control characters."""
+    from autotune.report.phrases import printable
+
+    return "\n".join(map(printable, lines.split("\n")))

@@ -25,6 +25,9 @@ from autotune.config.keys import GROUPS, misspelt
 from autotune.config.refusals import describe_refusal
 from autotune.errors import UserError
 
+_LONGEST_LINE = 1000  # all forty names of devices fit into it
+_SHOWN_END = 200
+
 _COMPOSING = re.compile(r"In '(?P<config>[^']+)': \w+ raised while composing config:")
 _NOT_A_CHOICE = re.compile(r"Could not override '(?P<group>[^']+)'\. No match in the defaults list")
 _EXISTS = re.compile(r"Could not append to config\. An item is already at '(?P<key>[^']+)'")
@@ -34,13 +37,21 @@ _SWEEP = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(?P<ove
 def describe(error: Exception, command: CommandLine) -> str | None:
     """One line for what Hydra raised while it composed, or None if it is a fault and no person's mistake."""
     text = _describe(error, command)
-    return None if text is None else " ".join(text.split())
+    return None if text is None else one_line(text)
+
+
+def one_line(text: str) -> str:
+    """The text in one line that a person can take in; a mistake may be a whole file's value."""
+    line = " ".join(text.split())
+    if len(line) <= _LONGEST_LINE:
+        return line
+    return f"{line[: _LONGEST_LINE - 2 * _SHOWN_END]} [...] {line[-_SHOWN_END:]}"
 
 
 def describe_fault(error: BaseException) -> str:
     """One line for a fault; the traceback goes to a file, or to the console with AUTOTUNE_TRACEBACK=1."""
     trace = "".join(traceback.format_exception(error))
-    line = " ".join(f"fault: {type(error).__name__}: {error}".split())
+    line = one_line(f"fault: {type(error).__name__}: {error}")
     if os.environ.get("AUTOTUNE_TRACEBACK") == "1":
         return f"{line}\n{trace}".rstrip()
     with tempfile.NamedTemporaryFile(
@@ -64,9 +75,19 @@ def _describe(error: BaseException, command: CommandLine) -> str | None:
             return describe_refusal(error)
         case yaml.MarkedYAMLError():
             return _not_yaml(error)
+        case RecursionError():
+            return "what was asked for is nested too deeply to be read, or refers to itself"
         case HydraException() | yaml.YAMLError() | ValueError() | OSError() | KeyError() | UserWarning():
             return _plain(error)
+    if _raised_by_hydra(error):
+        return f"what was asked for cannot be composed: {type(error).__name__} {error}"
     return None
+
+
+def _raised_by_hydra(error: BaseException) -> bool:
+    """Whether it is an assertion or the like within Hydra, which meets odd input with them, and no fault of ours."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return bool(frames) and frames[-1][0].f_globals.get("__name__", "").partition(".")[0] in ("hydra", "omegaconf")
 
 
 def _missing(error: MissingConfigException, command: CommandLine) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from autotune import __version__
+from autotune import __version__, trust
+from autotune.cli.trust import typed
 from autotune.config.checks import did_you_mean
 from autotune.errors import ConfigError
 
@@ -28,6 +29,7 @@ class CommandLine:
         multirun: whether several jobs run one after another.
         runs: whether jobs run at all, rather than something being printed.
         config_dir: a person's own folder of groups, if any.
+        trusted: dotted names that `--trust` gives and that overrides give to `_target_` (see `autotune.cli.trust`).
         full_error: HYDRA_FULL_ERROR as the caller had it; Hydra is run with another, children are not.
     """
 
@@ -36,6 +38,7 @@ class CommandLine:
     multirun: bool
     runs: bool
     config_dir: Path | None
+    trusted: tuple[str, ...] = ()
     full_error: str | None = field(default_factory=lambda: os.environ.get("HYDRA_FULL_ERROR"))
 
 
@@ -44,7 +47,7 @@ def parse(argv: Sequence[str]) -> CommandLine:
 
     Raises:
         ConfigError: an unknown flag, a flag without its value, two flags that exclude each other, an override
-            given twice, or a `--config-dir` that is no folder.
+            given twice, a `--config-dir` that is no folder, or a `--trust` that is no dotted name.
         SystemExit: after `--version`.
     """
     if replacing := [word for word in argv if word.partition("=")[0] in ("-cp", "--config-path")]:
@@ -70,6 +73,7 @@ def parse(argv: Sequence[str]) -> CommandLine:
         multirun=given.multirun,
         runs=not (printing or given.help or given.hydra_help),
         config_dir=config_dir,
+        trusted=(*map(trust.checked, given.trust), *typed(overrides)),
     )
 
 
@@ -100,6 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(*names, action="store_true")
     for names in (("-cd", "--config-dir"), ("-cn", "--config-name"), ("-p", "--package")):
         parser.add_argument(*names)
+    parser.add_argument("--trust", action="append", default=[], metavar="PACKAGE")
     parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all"))
     parser.add_argument("-i", "--info", choices=INFO_CHOICES)
     return parser

@@ -12,6 +12,9 @@ from autotune.errors import ConfigError
 
 MISSING = "???"
 
+# The whole is matched first: to search a long text for parts takes time with the square of its length.
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smh])", re.ASCII)
+_PARTS = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -25,6 +28,11 @@ def positive(key: str, value: float | int | None, remedy: str = "") -> None:
     """A number above zero, or None where the key may be left open."""
     if value is not None:
         require(math.isfinite(value) and value > 0, f"{key} must be a number above zero", value, remedy)
+
+
+def at_most(key: str, value: float, most: float) -> None:
+    """A number not above a limit."""
+    require(value <= most, f"{key} must be at most {most:,}", value)
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
@@ -47,8 +55,8 @@ def duration_s(key: str, text: str | float | int) -> float:
     """
     remedy = "write seconds, or a number with s, m or h, such as 90s, 5m or 2h"
     written = str(text).strip().lower()
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smh])", written)
-    if parts and "".join(number + unit for number, unit in parts) == written:
+    if _PARTS.fullmatch(written):
+        parts = _PART.findall(written)
         seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
     else:
         try:

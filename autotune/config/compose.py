@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import warnings
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from autotune.config import cross_checks, locations
+from autotune.config import cross_checks, environment, kinds, limits, locations, texts
 from autotune.config.keys import misspelt, schema_keys
 from autotune.config.refusals import describe_refusal
 from autotune.config.schema import Config
@@ -37,15 +38,14 @@ def load(cfg: DictConfig, cwd: Path | None = None) -> Config:
             that leads nowhere.
     """
     _refuse_added_keys(cfg)
-    try:
-        config = OmegaConf.to_object(cfg)
-    except OmegaConfBaseException as error:
-        raise _ours(error) from None
+    config = _typed(cfg)
     if not isinstance(config, Config):
         raise ConfigError(
             f"the primary configuration must start from base, but got {type(config).__name__}; "
             "begin its defaults list with '- base' or '- config'"
         )
+    texts.check(to_yaml_dict(config))
+    limits.check(config)
     locations.make_absolute(config, cwd or Path.cwd())
     cross_checks.check(config)
     locations.check_output(config)
@@ -53,7 +53,7 @@ def load(cfg: DictConfig, cwd: Path | None = None) -> Config:
 
 
 def to_yaml_dict(config: Config) -> dict[str, Any]:
-    """Plain values that Hydra composes back to an equal `Config`: enums by name, `${` escaped."""
+    """Plain values that Hydra composes back to an equal `Config`: enums by name, secrets by their variables."""
     return {field.name: _plain(getattr(config, field.name)) for field in fields(config)}
 
 
@@ -67,7 +67,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(entry) for entry in value]
     if isinstance(value, str):
-        return value.replace("${", "\\${")
+        return environment.written(value)
     return value
 
 
@@ -79,6 +79,20 @@ def _refuse_added_keys(cfg: DictConfig, prefix: str = "") -> None:
             raise ConfigError(misspelt(dotted))
         if isinstance(node, DictConfig) and is_dataclass(OmegaConf.get_type(node)):
             _refuse_added_keys(node, f"{dotted}.")
+
+
+def _typed(cfg: DictConfig) -> Any:
+    """The dataclasses, with every reference followed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a deprecated reference; nobody would see a warning before the first table
+            if OmegaConf.get_type(cfg) is Config:
+                kinds.check(OmegaConf.to_container(cfg, resolve=True), Config)
+            return OmegaConf.to_object(cfg)
+    except OmegaConfBaseException as error:
+        raise _ours(error) from None
+    except RecursionError:
+        raise ConfigError("the configuration refers to itself, or is nested too deeply to be read") from None
 
 
 def _ours(error: OmegaConfBaseException) -> ConfigError:

@@ -58,8 +58,8 @@ class ConstraintConfig:
             "write 0.01 for one per cent of float32's own metric",
         )
         require(
-            self.metric != "accuracy" or self.margin < 1,
-            "constraint.margin for accuracy is a fraction below 1",
+            self.metric not in SHARE_METRICS or self.margin < 1,
+            f"constraint.margin for {self.metric} is a fraction below 1",
             self.margin,
             "write 0.01 for one percentage point",
         )

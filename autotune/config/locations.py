@@ -10,12 +10,17 @@ from autotune.config.checks import require
 from autotune.config.schema import Config
 from autotune.errors import ConfigError
 
+LONGEST_NAME_BYTES = 255
+"""Of one file or folder, in every common file system (NAME_MAX in Linux's limits.h)."""
+
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(.+)")
 
 
 def make_absolute(config: Config, cwd: Path) -> None:
     """Rewrite every relative path of `config` against `cwd`; `~` is the home folder."""
     config.output.root = _absolute(config.output.root, cwd)
+    if config.study.folder is not None:
+        config.study.folder = _absolute(config.study.folder, cwd)
     if config.data.dir is not None:
         config.data.dir = _absolute(config.data.dir, cwd)
     path = config.data.args.get("path")
@@ -55,12 +60,17 @@ def check_output(config: Config) -> None:
     if name is None:
         return
     require(
-        name not in ("", ".", "..") and not set(name) & set("/\\\0"),
+        name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\"),
         "output.name must be the name of one folder, not a path",
         name,
         "set output.root for the place",
     )
-    if (root / name).exists():
+    require(
+        len(os.fsencode(name)) <= LONGEST_NAME_BYTES,
+        f"output.name must be at most {LONGEST_NAME_BYTES} bytes long",
+        f"{name[:20]}... ({len(os.fsencode(name)):,} bytes)",
+    )
+    if os.path.lexists(root / name) and config.study.resume == "false":
         raise ConfigError(already_there(root / name))
 
 
@@ -71,7 +81,14 @@ def already_there(folder: Path) -> str:
 
 def _absolute(path: str, cwd: Path) -> str:
     require(bool(path.strip()), "a path in the configuration must not be empty", path, "remove it")
-    return os.path.normpath(cwd / Path(path).expanduser())
+    # A path ends up in commands that people paste, where a second line would be a second command.
+    require(path.isprintable(), "a path in the configuration must be one line of printable characters", path)
+    try:
+        return os.path.normpath(cwd / Path(path).expanduser())
+    except RuntimeError:  # ~somebody
+        raise ConfigError(
+            f"a path in the configuration must not begin with an unknown home folder, but got {path!r}; write it out"
+        ) from None
 
 
 def _absolute_uri(uri: str, cwd: Path) -> str:

@@ -12,6 +12,8 @@ from autotune.config.schema import Config
 from autotune.errors import ConfigError
 
 _LONGEST_NAME = 60
+_LONGEST_NAME_BYTES = 100
+"""Two names, the time and a number make the folder's, which may have 255 bytes."""
 
 
 def claim_output_dir(config: Config, now: datetime, model: str, hw: str) -> Path:
@@ -46,7 +48,8 @@ def claim_output_dir(config: Config, now: datetime, model: str, hw: str) -> Path
 
 def safe_name(text: str) -> str:
     """`text` as part of a file name on any system: letters, digits, `.`, `_`, `+` and `-`, not too long."""
-    return re.sub(r"[^\w.+-]+", "-", text).strip("-.")[:_LONGEST_NAME] or "unnamed"
+    plain = re.sub(r"[^\w.+-]+", "-", text).strip("-.")[:_LONGEST_NAME]
+    return plain.encode()[:_LONGEST_NAME_BYTES].decode(errors="ignore") or "unnamed"
 
 
 def _claim_named(folder: Path) -> Path:

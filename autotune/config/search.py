@@ -135,6 +135,7 @@ class SearchConfig:
             require(all(n >= 1 for n in values or ()), f"search.{key} must be whole numbers of at least 1", values)
         require(self.max_batch_factor >= 1, "search.max_batch_factor must be at least 1", self.max_batch_factor)
         require(self.max_growth >= 0, "search.max_growth must not be negative", self.max_growth)
+        require(self.seed >= 0, "search.seed must not be negative", self.seed)
         require(self.gate_seeds >= 2, "search.gate_seeds must be at least 2", self.gate_seeds)
         require(self.finalists >= 1, "search.finalists must be at least 1", self.finalists)
         positive("search.trial_timeout_s", self.trial_timeout_s)

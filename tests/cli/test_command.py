@@ -94,6 +94,21 @@ MISTAKES = [
     (("model.widths=[0,10]",), "model.widths must be whole numbers of at least 1"),
     (("model.widths=[64,64]",), "set model.width_bounds too"),
     (("model.args=3",), "model.args"),
+    # what no study could be run with
+    (("model.widths=[[64]]",), "an entry of model.widths must be a whole number, but got [64]"),
+    (("hw.device_names=[{a:1}]",), "an entry of hw.device_names must be text, but got {'a': 1}"),
+    (("hw.device_names=${search.trials}",), "hw.device_names must be a list, but got 10"),
+    (("model.args=${model.widths}",), "model.args must be a dictionary, but got ["),
+    (("search.timing=${model.args}",), "search.timing must be what its own keys are, but got {}"),
+    (("+hw.peak_tflops.float32=[1]",), "hw.peak_tflops.float32 must be a number, but got '[1]'"),
+    (("model.name=${oc.deprecated:search.trials}",), "'model.name' is deprecated"),
+    (("search.seed=-1",), "search.seed must not be negative"),
+    (("search.budget=9999h",), "search.budget must be at most 31,622,400 s, a year"),
+    (("train.epochs=1000000000000",), "train.epochs must be at most 100,000"),
+    (("train.learning_rate=1e30",), "train.learning_rate must be at most 1,000"),
+    (("objective.threshold=inf",), "objective.threshold must be a finite number"),
+    (("constraint=error", "constraint.margin=2"), "constraint.margin for error is a fraction below 1"),
+    (("constraint.metric=' '",), "constraint.metric must not be empty"),
     (("train.examples=10",), "train.batch_size must not exceed train.examples (10)"),
     (("constraint.margin=1",), "write 0.01 for one percentage point"),
     (("data=npz",), "data.args.path has no value"),
@@ -105,6 +120,7 @@ MISTAKES = [
     (("model=null",), "model must be the name of a choice, but got null"),
     (("model=[cifar_mlp,cifar_cnn]",), "run several with -m model=cifar_mlp,cifar_cnn"),
     (("model=cifar_mlp,cifar_cnn",), "add -m"),
+    (("model=${data.name}",), "model must be the name of a choice, but got the reference ${data.name}"),
     (("~model",), "model.name has no value"),
     # what cannot be read
     (("model.widths=[1,2",), "unbalanced [ or ]"),
@@ -122,6 +138,7 @@ MISTAKES = [
     (("hydra.run.dir=out/${search.batch}",), "hydra.run.dir refers to 'search.batch'"),
     # folders and files
     (("--config-dir", "nowhere"), "--config-dir must be a folder, but got 'nowhere'"),
+    (("--config-dir", "long" * 999), "File name too long"),
     (("--config-dir", "file"), "--config-dir must be a folder, but got 'file'"),
     (("--config-name", "nowhere"), "there is no nowhere.yaml"),
     ((*MINE, "--config-name", "valeus"), "Did you mean 'values'"),
@@ -140,11 +157,13 @@ MISTAKES = [
     (("-m", "model=cifar_mlp,cifar_mpl"), "Did you mean 'cifar_mlp'"),
     (("-m", "search.trials=1,x"), "search.trials must be a whole number"),
     (("-m", "--cfg", "job"), "exclude each other"),
+    (("-m", "search.trials=range(1,1000000)"), "at most 1,000 jobs, but got 999,999"),
+    (("-m", "search.trials=glob(*)"), "these values make no job"),
     (("-m", "hydra/launcher=joblib", "search.trials=1,2"), "one after another"),
 ]
 
 
-@pytest.mark.parametrize(("argv", "said"), MISTAKES, ids=[" ".join(argv) for argv, _ in MISTAKES])
+@pytest.mark.parametrize(("argv", "said"), MISTAKES, ids=[" ".join(argv)[:80] for argv, _ in MISTAKES])
 def test_a_mistake_is_one_line_and_status_2(argv, said, folder, pipeline, capfd):
     before = sorted(folder.rglob("*"))
     assert main(argv) == 2
@@ -155,6 +174,39 @@ def test_a_mistake_is_one_line_and_status_2(argv, said, folder, pipeline, capfd)
     assert out == ""
     assert pipeline.configs == []
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, "9" * 5000, "a" * 100_000])
+def test_a_monstrous_value_is_one_short_line(value, folder, pipeline, capfd):
+    assert main([f"search.trials={value}"]) == 2
+    err = capfd.readouterr().err
+    assert err.startswith("autotune: error: ")
+    assert err.count("\n") == 1
+    assert len(err) <= 1100
+
+
+def test_a_reference_to_itself_in_a_file_is_a_mistake(folder, pipeline, capfd):
+    text = "name: loop\n_target_: my.build\nargs: {a: '${model.args.b}', b: '${model.args.a}'}\n"
+    (folder / "mine" / "model" / "loop.yaml").write_text(text, encoding="utf-8")
+    assert main([*MINE, "model=loop"]) == 2
+    assert capfd.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("key", ["search.trials", "model.args.x", "hw.sm_count", "search.batch_sizes"])
+def test_a_number_that_cannot_even_be_printed_is_a_mistake(key, folder, pipeline, capfd):
+    group, _, name = key.partition(".")
+    value = "0x" + "f" * 5000
+    entry = {"args.x": f"args: {{x: {value}}}", "batch_sizes": f"batch_sizes: [{value}]"}.get(name, f"{name}: {value}")
+    text = f"defaults: [config, _self_]\n{group}: {{{entry}}}\n"
+    (folder / "mine" / "hex.yaml").write_text(text, encoding="utf-8")
+    assert main([*MINE, "-cn", "hex"]) == 2
+    assert f"{key} must be a number below 2**63, but got one of 20000 bits" in capfd.readouterr().err
+
+
+def test_an_assertion_within_hydra_is_a_mistake(folder, pipeline, capfd):
+    (folder / "mine" / "odd.yaml").write_text("defaults: [config, model: '${python_version:x}']\n", encoding="utf-8")
+    assert main([*MINE, "-cn", "odd"]) == 2
+    assert capfd.readouterr().err.count("\n") == 1
 
 
 def test_a_run_writes_nothing_by_itself(folder, pipeline, capfd):

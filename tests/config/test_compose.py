@@ -167,7 +167,7 @@ def test_a_person_brings_their_own_model_from_their_own_folder(compose, tmp_path
         "name: my_net\n_target_: models.net.build\nwidths: [100]\nargs: {depth: 3}\n",
         encoding="utf-8",
     )
-    config = compose("model=my_net", "--config-dir", "my_conf")
+    config = compose("model=my_net", "--config-dir", "my_conf", "--trust", "models")
     assert (config.model.name, config.model.args, config.data.name) == (
         "my_net",
         {"depth": 3},

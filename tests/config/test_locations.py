@@ -73,3 +73,27 @@ def test_a_named_output_folder_must_be_new(tmp_path):
     check_output(absolute(tmp_path, output__root=".", output__name="second"))
     with pytest.raises(ConfigError, match="exists"):
         check_output(absolute(tmp_path, output__root=".", output__name="first"))
+
+
+@pytest.mark.parametrize("path", ["two\nlines", "bell\a"])
+def test_a_path_is_one_printable_line(tmp_path, path):
+    with pytest.raises(ConfigError, match="one line of printable characters"):
+        absolute(tmp_path, output__root=path)
+
+
+def test_an_unknown_home_folder_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="unknown home folder, but got '~no-such-person/x'"):
+        absolute(tmp_path, output__root="~no-such-person/x")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "/etc", "a/b", "a\\b", "nul\0", "two\nlines", "x" * 256, "模" * 100, "file", "dangling"],
+)
+def test_the_folders_name_leads_nowhere_else(tmp_path, name):
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to("/nonexistent/place")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ConfigError, match=r"^output\.name must be"):
+        check_output(absolute(tmp_path, output__root=str(tmp_path), output__name=name))
+    assert sorted(tmp_path.iterdir()) == before

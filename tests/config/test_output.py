@@ -66,7 +66,18 @@ def test_a_root_that_cannot_be_made_is_named(tmp_path):
         ("???", "unnamed"),
         ("x" * 200, "x" * 60),
         ("größe", "größe"),
+        ("模" * 200, "模" * 33),
+        ("a\0b\x1b[31m\n", "a-b-31m"),
+        ("=cmd|' /C calc'!A0", "cmd-C-calc-A0"),
+        ("..", "unnamed"),
+        ("-rf", "rf"),
     ],
 )
 def test_names_are_safe_in_any_file_system(text, expected):
     assert safe_name(text) == expected
+
+
+def test_names_of_any_length_make_a_folder(tmp_path):
+    folder = claim_output_dir(config_in(tmp_path), NOW, "模" * 300, "ü" * 300)
+    assert folder.is_dir()
+    assert folder.parent == tmp_path / "2026-03-01"

@@ -72,7 +72,10 @@ FILES = {
         """,
 }
 
+TRUST = ("--trust", "models", "--trust", "clusters", "--trust", "scores")
+
 STUDY = (
+    *TRUST,
     *("--config-dir", "my_conf", "model=my_net", "data=clusters", "constraint=errors", "train=adam"),
     *("train.batch_size=16", "train.learning_rate=0.005", "train.examples=512", "train.epochs=6"),
     *("search.trials=3", "search.budget=200s", "search.finalists=1", "search.policies=[float32,mixed_bfloat16]"),

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from autotune.record import events as ev
-from autotune.record.record import read
+from autotune.record.lines import read
 from autotune.record.view import StudyView
 from autotune.trial import AccuracyVerdict, Stage, TimingVerdict, TrialState
-from tests.end_to_end.person import STUDY, Person, run_folders, runs_of
+from tests.end_to_end.person import STUDY, TRUST, Person, run_folders, runs_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -196,7 +196,7 @@ np.savez("predictions.npz", plain=plain, served=served)
 def test_the_exported_settings_train_again(study):
     """Last of those that use this study: it adds a run beside it."""
     export = study.folder / "export"
-    done = study.person.autotune("--config-dir", str(export), "--config-name", "best", "output.name=again")
+    done = study.person.autotune(*TRUST, "--config-dir", str(export), "--config-name", "best", "output.name=again")
     assert done.returncode == 0, done.stderr
     again = study.person.folder / "outputs" / "again"
     [trained] = [event for event in read(again / "record.jsonl") if isinstance(event, ev.Trained)]

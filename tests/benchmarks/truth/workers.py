@@ -11,6 +11,7 @@ from autotune.config.schema import Config
 from autotune.space.build import own_widths
 from autotune.space.recipe import Fidelity, recipe_for
 from autotune.trial import Candidate, DatasetFacts, Policy, Probe, Recipe, Stage, WorkerFacts, Xla
+from autotune.trust import trusting
 from autotune.worker.executor import LocalExecutor
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -81,9 +82,10 @@ def fresh_worker(config: Config, folder: Path) -> Iterator[Worker]:
     ready: list[tuple[WorkerFacts, DatasetFacts]] = []
     unlimited = replace(config, search=replace(config.search, max_worker_growth_mb=1e9))  # never silently a second one
     executor = LocalExecutor(unlimited, folder / "worker.log", None, lambda _, facts, data: ready.append((facts, data)))
-    try:
-        executor.start()
-        facts, data = ready[0]
-        yield Worker(config, executor, data, facts.accelerator, facts.versions)
-    finally:
-        executor.close()
+    with trusting(["tests.benchmarks"]):
+        try:
+            executor.start()
+            facts, data = ready[0]
+            yield Worker(config, executor, data, facts.accelerator, facts.versions)
+        finally:
+            executor.close()
