@@ -8,13 +8,19 @@ ARGS ?=
 PORT ?= 5000
 STORE ?= outputs/mlflow.db
 
+# of `make faults`
+KILLS ?= 50
+# of `make fuzz`: cases of each kind, and where their drawing starts
+CASES ?= 1000
+SEED  := $(or $(SEED),$(shell date +%s))
+
 VENV  := .venv
 PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP   := $(PY) -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu run ui test test-fast check format bench bench-truth lock clean
+.PHONY: help setup setup-gpu run ui test test-fast fuzz faults check format bench bench-truth lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +59,14 @@ test: check ## Run everything that CI runs: the checks and all tests
 
 test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
 	@$(PY) -m pytest -n auto -m 'not slow and not gpu and not browser and not bench and not truth'
+
+# Each of the four tests in tests/fuzz gets as many cases; what fails is kept in .pytest_cache and tried first next time.
+fuzz: setup ## Try many random command lines and files (CASES=1000 of each kind, SEED=a random one)
+	@echo "fuzz: $(CASES) cases of each kind; make fuzz CASES=$(CASES) SEED=$(SEED) tries the same again"
+	@FUZZ_CASES=$(CASES) $(PY) -m pytest tests/fuzz --timeout 0 --hypothesis-seed=$(SEED)
+
+faults: setup ## Kill a short study fifty times at random moments, and go on with it (KILLS=50)
+	@FAULTS_KILLS=$(KILLS) $(PY) -m pytest tests/faults/test_kills.py --timeout 0 -s
 
 check: setup ## Lint, format and type checks
 	@$(PY) -m ruff check .

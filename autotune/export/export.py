@@ -182,4 +182,4 @@ def _write_evidence(
         "notes": [codec.plain(note) for note in view.notes],
     }
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    files.evidence.write_text(text, encoding="utf-8")
+    files.evidence.write_text(text, encoding="utf-8", errors="surrogateescape")

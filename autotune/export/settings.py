@@ -49,7 +49,7 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
     # Whatever a folder is called, no line of this is one of the configuration.
     commented = "".join(f"# {line}".rstrip() + "\n" for line in header.splitlines())
     # OmegaConf reads `1e3` as a number where YAML's own writer leaves it without quotes.
-    path.write_text(commented + OmegaConf.to_yaml(content), encoding="utf-8")
+    path.write_text(commented + OmegaConf.to_yaml(content), encoding="utf-8", errors="surrogateescape")
     return path
 
 

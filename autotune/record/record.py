@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
 from autotune import interruption
+from autotune.errors import UserError
 from autotune.record.clock import StudyClock
 from autotune.record.events import Event, SinkFailed
 from autotune.record.lines import Line, encode
@@ -57,6 +58,7 @@ class Record:
         view: the study's state, folded from what stands.
         elapsed_s: the study's running time at the latest event [s]. What a study decides rests on this and not on a
             clock, so that a later session decides alike.
+        lost_s: the part of it that went by between sessions, in which nothing was measured that counts [s].
     """
 
     def __init__(
@@ -74,9 +76,10 @@ class Record:
         self._clock = clock or StudyClock()
         self._resumed = resumed
         self._live = resumed is None
-        self._failures: list[SinkFailed] = []  # of sinks, before there is anything new to record
+        self._later: list[Event] = []  # what happens beside the study before there is anything new to record
         self.view = StudyView()
         self.elapsed_s = 0.0
+        self.lost_s = 0.0
 
     def append(self, event: E) -> E:
         """Write one event, force it to disk, then tell the sinks; one that raises is dropped and noted.
@@ -100,10 +103,22 @@ class Record:
             self._replay(again)
         return recorded
 
+    def aside(self, event: Event) -> None:
+        """Write what happened beside the study's own code; while earlier sessions are replayed it waits for their end.
+
+        What is known from them already is not written again.
+        """
+        if self._live:
+            self._write(event)
+        elif self._resumed is not None and not self._resumed.tape.knows(event):
+            self._later.append(event)
+
     def _replay(self, line: Line) -> None:
+        assert self._resumed is not None
         self.elapsed_s = max(self.elapsed_s, line.at_s)
+        self.lost_s = self._resumed.tape.lost_s(line.number)
         self.view.apply(line.event)
-        self._failures += self._tell(lambda sink: sink.on_replayed(line.event, line.at_s))
+        self._later += self._tell(lambda sink: sink.on_replayed(line.event, line.at_s))
 
     def _go_live(self) -> None:
         """From here on there is something new: say so, and what of the earlier lines no longer counts."""
@@ -111,9 +126,11 @@ class Record:
             return
         self._live = True
         assert self._resumed is not None
+        before_s = self.elapsed_s
         self._write(self._resumed.event())
-        while self._failures:
-            self._write(self._failures.pop(0))
+        self.lost_s += self.elapsed_s - before_s
+        while self._later:
+            self._write(self._later.pop(0))
 
     def _write(self, event: Event) -> None:
         waiting = [event]
@@ -121,11 +138,25 @@ class Record:
             event = waiting.pop(0)
             with interruption.held():  # file and view do not part
                 self.elapsed_s = max(self.elapsed_s, round(self._clock(), _DIGITS))
-                self._file.write(encode(event, self.elapsed_s) + "\n")
-                self._file.flush()
-                os.fsync(self._file.fileno())
+                self._put(encode(event, self.elapsed_s) + "\n")
                 self.view.apply(event)
             waiting += self._tell(_telling(event))
+
+    def _put(self, line: str) -> None:
+        """Force a line to disk.
+
+        Raises:
+            UserError: it does not take it, such as a full one. What is there stands, and a later session goes on.
+        """
+        try:
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise UserError(
+                f"the record {self.path} cannot be written: {error.strerror}; mend that, then go on with"
+                " study.resume=true"
+            ) from error
 
     def _tell(self, call: Callable[[Sink], None]) -> list[SinkFailed]:
         """Tell every sink; those that fail are dropped, and returned as events."""
@@ -144,7 +175,8 @@ class Record:
             sink = self._sinks.pop(0)
             if (failed := _failure(sink, sink.close)) is not None:
                 self._write(failed)
-        self._file.close()
+        with contextlib.suppress(OSError):  # a full disk: what is waiting there was told of already
+            self._file.close()
 
 
 def _telling(event: Event) -> Callable[[Sink], None]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autotune.record.events import (
-    RETRY,
+    ASIDES,
     Event,
     FinalistsCompared,
     InFlight,
@@ -81,6 +81,7 @@ class Tape:
         self._asides = [line for line in self.standing if _is_aside(line.event)]
         self._waiting = [line for line in self.standing if not _is_aside(line.event)]
         self._void = _unfinished(self.standing)
+        self._lost_s = _lost(lines)
 
     @property
     def workers(self) -> int:
@@ -94,6 +95,14 @@ class Tape:
                 self._waiting.remove(line)
                 return line, line.number in self._void
         return None
+
+    def lost_s(self, number: int) -> float:
+        """Time until this line that went by between what sessions did last and what the next one did first [s]."""
+        return self._lost_s[number]
+
+    def knows(self, event: Event) -> bool:
+        """Whether this was noted, beside the study's own code, in an earlier session."""
+        return any(line.event == event for line in self.standing)
 
     def asides_before(self, number: int) -> list[Line]:
         """What was noted on the way to this line and did not come from the study's own code; each once."""
@@ -112,7 +121,17 @@ class Tape:
 
 def _is_aside(event: Event) -> bool:
     """Whether it happened beside the study's code, which will not make it happen again."""
-    return isinstance(event, SinkFailed) or (isinstance(event, Note) and event.topic == RETRY)
+    return isinstance(event, SinkFailed) or (isinstance(event, Note) and event.topic in ASIDES)
+
+
+def _lost(lines: Sequence[Line]) -> dict[int, float]:
+    """Of each line that stands, the sum of the steps in time at the resumptions before it [s]."""
+    lost_s, at_s, found = 0.0, 0.0, {}
+    for line in standing(lines):
+        if isinstance(line.event, StudyResumed):
+            lost_s += line.at_s - at_s
+        found[line.number], at_s = lost_s, line.at_s
+    return found
 
 
 def _worker(event: Event) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ _UNPLOTTED = 3
 
 def write_tradeoff_picture(content: Tradeoff, path: Path) -> None:
     """Draw the plot to a PNG file."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its cache is not a reader's concern
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

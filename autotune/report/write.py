@@ -28,8 +28,8 @@ def write_report(view: StudyView, folder: Path) -> dict[str, Path]:
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / name for name in ("trials.csv", "summary.md")}
-    files["trials.csv"].write_text(trials_csv(view), encoding="utf-8", newline="")
-    files["summary.md"].write_text(summary_markdown(view), encoding="utf-8")
+    files["trials.csv"].write_text(trials_csv(view), encoding="utf-8", errors="surrogateescape", newline="")
+    files["summary.md"].write_text(summary_markdown(view), encoding="utf-8", errors="surrogateescape")
     content = tradeoff(view)
     if content is not None:
         # Plotting libraries take a second each to import; a study without a plot does without them.
@@ -37,6 +37,6 @@ def write_report(view: StudyView, folder: Path) -> dict[str, Path]:
         from autotune.report.picture import write_tradeoff_picture
 
         files |= {name: folder / name for name in ("tradeoff.html", "tradeoff.png")}
-        files["tradeoff.html"].write_text(tradeoff_page(content), encoding="utf-8")
+        files["tradeoff.html"].write_text(tradeoff_page(content), encoding="utf-8", errors="surrogateescape")
         write_tradeoff_picture(content, files["tradeoff.png"])
     return files

@@ -16,9 +16,9 @@ from autotune.space.widths import width_choices
 from autotune.trial import Candidate, LeftOut, Policy, Probe, Xla
 
 # One call of the train function costs the host one or two milliseconds beside the steps themselves, so more steps a
-# call cannot gain 2 % (the threshold of FASTER) once a step takes this long. It is told from the baseline's speed, which
-# somebody else's load can divide by three: so the user's own batch and the next, the likeliest winners, are left out
-# only far beyond it. What is searched would be another thing on each day of one machine.
+# call cannot gain 2 % (the threshold of FASTER) once a step takes this long. It is told from the baseline's speed,
+# which somebody else's load can divide by three: so the user's own batch and the next, the likeliest winners, are left
+# out only far beyond it. What is searched would be another thing on each day of one machine.
 _LONGEST_STEP_FOR_MORE_MS = 100.0
 _FAR_BEYOND = 10
 

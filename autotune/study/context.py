@@ -11,7 +11,7 @@ from autotune.config.constraint import SHARE_METRICS, Direction
 from autotune.config.objective import Objective
 from autotune.config.schema import Config
 from autotune.decide import health
-from autotune.errors import TrialFault
+from autotune.errors import ConfigError, TrialFault
 from autotune.hardware.device import Device
 from autotune.hardware.profile import Profile
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted, Trained, TrialFailed, TrialStarted
@@ -109,6 +109,11 @@ class StudyContext:
         return 1 / self.data.validation if self.config.constraint.metric in SHARE_METRICS else 0.0
 
     @property
+    def busy_s(self) -> float:
+        """What the study has taken by its record, without the time between sessions [s]."""
+        return self.record.elapsed_s - self.record.lost_s
+
+    @property
     def fidelity(self) -> Fidelity:
         """How long one training is."""
         assert self.plan is not None, "the plan is made from the baseline's probe"
@@ -187,5 +192,11 @@ class StudyContext:
             yield seen
         except TrialFault as fault:
             failure = Failure(FailureKind(fault.kind), fault.message, fault.detail)
-            seen.append(failure)
-            self.record.append(TrialFailed(trial, stage, candidate, failure, seed))
+        except ConfigError as error:  # a metric or a callback that did its work on the baseline
+            if trial == BASELINE_TRIAL:
+                raise
+            failure = Failure(FailureKind.INVALID, str(error))
+        else:
+            return
+        seen.append(failure)
+        self.record.append(TrialFailed(trial, stage, candidate, failure, seed))

@@ -16,9 +16,9 @@ def screen(context: StudyContext, space: Space) -> None:
     planned = min(search.trials, space.summary().size)
     context.stage(Stage.SCREEN, planned)
     assert context.plan is not None
-    began_s, number, longest_s = context.budget.elapsed_s, 0, 0.0
+    began_s, number, longest_s = context.busy_s, 0, 0.0
     while number < search.trials and (candidate := proposer.ask()) is not None:
-        spent_s = context.budget.elapsed_s - began_s
+        spent_s = context.busy_s - began_s
         late = spent_s + longest_s > context.plan.shares_s["screen"] and context.budget.total_s is not None
         if number >= 1 and (late or not context.budget.allows(longest_s, context.plan.after_screening_s)):
             context.note(
@@ -26,9 +26,9 @@ def screen(context: StudyContext, space: Space) -> None:
             )
             break
         number += 1
-        started_s = context.budget.elapsed_s
+        started_s = context.busy_s
         result = measure(context, number, candidate)
-        longest_s = max(longest_s, context.budget.elapsed_s - started_s)
+        longest_s = max(longest_s, context.busy_s - started_s)
         if isinstance(result, Failure):
             proposer.fail(candidate, result.kind)
         else:

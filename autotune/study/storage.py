@@ -37,6 +37,7 @@ def write(view: StudyView, folder: Path, margin: float) -> Path:
         folder: of the run.
         margin: of the accuracy constraint, in the metric's unit.
     """
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # a study that never came to its screening has not
     path = folder / FILE_NAME
     path.unlink(missing_ok=True)  # an earlier session's: this one holds all that it did
     assert view.started is not None

@@ -12,11 +12,18 @@ from autotune.config.schema import Config, Task
 from autotune.errors import ConfigError, UserError
 from autotune.record.events import Exported, FidelityPlanned, StudyStarted, WorkerReady
 from autotune.record.lines import FILE_NAME, Line, read_lines, standing
+from autotune.record.lock import FILE_NAME as SESSION
 from autotune.record.lock import last_beat_s
 from autotune.record.tape import Resumed, Tape
 from autotune.tasks.changes import Change, of_device, of_settings, of_worker
 
 E = TypeVar("E")
+
+# What a session writes last but one; Optuna's storage follows.
+REPORT = Path("report", "summary.md")
+
+# What a session makes before the first line of its record.
+_BEFORE_A_STUDY = frozenset({FILE_NAME, SESSION, "worker.log"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,11 @@ class Earlier:
     def started(self) -> StudyStarted:
         """Its first line."""
         return _first(self.lines, StudyStarted)
+
+    @property
+    def exported(self) -> bool:
+        """Whether nothing but its report is missing."""
+        return any(isinstance(line.event, Exported) for line in standing(self.lines))
 
     @property
     def elapsed_s(self) -> float:
@@ -77,7 +89,8 @@ def find_earlier(config: Config, now: StudyStarted) -> Earlier | None:
         return _usable(_read(Path(asked.folder)), now, config)
     if config.output.name is not None:
         named = Path(config.output.root, config.output.name)
-        return None if asked.resume == "auto" and not named.exists() else _usable(_read(named), now, config)
+        begins = asked.resume == "auto" and (not named.exists() or abandoned(named))
+        return None if begins else _usable(_read(named), now, config)
     found = list(_unfinished(Path(config.output.root), config))
     same = [earlier for earlier in found if not of_settings(earlier.started, now)]
     if same:
@@ -90,6 +103,23 @@ def find_earlier(config: Config, now: StudyStarted) -> Earlier | None:
             f" {config.output.root}, but there is none; study.resume=auto begins a new one then"
         )
     return _usable(found[0], now, config)
+
+
+def abandoned(folder: Path) -> bool:
+    """Whether a session was killed in this folder before its study began: nothing in it is worth keeping."""
+    try:
+        names = {path.name for path in folder.iterdir()}
+        return names <= _BEFORE_A_STUDY and (FILE_NAME not in names or b"\n" not in (folder / FILE_NAME).read_bytes())
+    except OSError:
+        return False
+
+
+def begun_in_vain(config: Config) -> Path | None:
+    """The folder that `output.name` asks for, if an earlier session was killed there before its study began."""
+    if config.output.name is None or config.study.resume != "auto":
+        return None
+    named = Path(config.output.root, config.output.name)
+    return named if named.exists() and abandoned(named) else None
 
 
 def refuse(changes: list[Change], folder: Path, *, accept: bool) -> None:
@@ -139,11 +169,12 @@ def _read(folder: Path) -> Earlier:
     lines = list(read_lines(folder / FILE_NAME))
     if not lines or not isinstance(lines[0].event, StudyStarted):
         raise ConfigError(f"{folder / FILE_NAME} holds no study; begin a new one with study.resume=false")
-    if any(isinstance(line.event, Exported) for line in standing(lines)):
+    earlier = Earlier(folder, lines)
+    if earlier.exported and (folder / REPORT).is_file():
         raise ConfigError(
             f"the study in {folder} is finished: it was decided and exported; begin a new one with study.resume=false"
         )
-    return Earlier(folder, lines)
+    return earlier
 
 
 def _unfinished(root: Path, config: Config) -> Iterator[Earlier]:

@@ -68,13 +68,13 @@ class Retries:
         if self._record is None:
             self._early.append(note)
         else:
-            self._record.append(note)
+            self._record.aside(note)
 
     def tell(self, record: Record) -> None:
         """From now on, there is a record."""
         self._record = record
         for note in self._early:
-            record.append(note)
+            record.aside(note)
 
 
 def study_name(folder: Path) -> str:
@@ -254,9 +254,9 @@ def _note_circumstances(session: Session, record: Record) -> None:
     if not session.target.on_target:
         record.append(Note("off_target", session.target.reason, "warning"))
     if facts.tf32:
-        record.append(Note("tf32", "float32 runs its matrix products in TF32 on this GPU, the baseline's too"))
+        record.aside(Note("tf32", "float32 runs its matrix products in TF32 on this GPU, the baseline's too"))
     for text in (*session.device.notes, *data.notes):
-        record.append(Note("device" if text in session.device.notes else "data", text))
+        record.aside(Note("device" if text in session.device.notes else "data", text))
 
 
 def _memory_limit_mb(device: Device) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from autotune.export.export import Register, export_winner
 from autotune.interruption import finishing
 from autotune.record.clock import StudyClock
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
+from autotune.record.lines import standing
 from autotune.record.lock import SessionLock
 from autotune.record.record import Record, Sink
 from autotune.record.tape import Resumed
@@ -24,7 +26,7 @@ from autotune.study.budget import Budget
 from autotune.study.context import StudyContext
 from autotune.study.replay import ReplayingExecutor
 from autotune.study.study import run_study
-from autotune.tasks.resume import check_machine, find_earlier
+from autotune.tasks.resume import Earlier, begun_in_vain, check_machine, find_earlier
 from autotune.tasks.session import (
     Session,
     accepted_device,
@@ -55,8 +57,11 @@ def tune(config: Config) -> int:
     """
     device = accepted_device(config)
     earlier = find_earlier(config, beginning(config, device))
+    if earlier is not None and earlier.exported:
+        return _report_alone(config, earlier)
     clock = StudyClock(earlier.elapsed_s if earlier else 0.0)
-    with claimed(config, earlier.folder if earlier else None) as folder, SessionLock(folder.path, clock):
+    standing_folder = earlier.folder if earlier else begun_in_vain(config)
+    with claimed(config, standing_folder) as folder, SessionLock(folder.path, clock):
         resumed = earlier.resumed(command()) if earlier else None
         importing = import_in_background() if config.tracking.enabled else None
         with started(config, folder, device, resumed.tape.workers if resumed else 0) as session:
@@ -72,6 +77,16 @@ def tune(config: Config) -> int:
                 finally:
                     with finishing():
                         record.close()
+
+
+def _report_alone(config: Config, earlier: Earlier) -> int:
+    """What a study still lacks whose session was killed between its export and its report; MLflow's is `task=sync`."""
+    sys.stdout.write(f"the study in {earlier.folder} was decided and exported: its report is written now\n")
+    view = StudyView.of(line.event for line in standing(earlier.lines))
+    with SessionLock(earlier.folder, lambda: earlier.elapsed_s):
+        write_report(view, earlier.folder / "report")
+        storage.write(view, earlier.folder, config.constraint.margin)
+    return FASTER if view.decided is not None and view.decided.winner != BASELINE_TRIAL else NONE_FASTER
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from autotune.errors import ConfigError, UserError
 from autotune.record import events as ev
 from autotune.record.lines import FILE_NAME
 from autotune.record.record import Record
-from autotune.tasks.resume import Earlier, check_machine, find_earlier
+from autotune.tasks.resume import REPORT, Earlier, begun_in_vain, check_machine, find_earlier
 from autotune.trial import DatasetFacts, Recipe, WorkerFacts
 
 DEVICE = {"name": "a CPU", "fingerprint": {"cpu_model": "a CPU", "usable_cores": 2}, "nvml": {"driver_version": None}}
@@ -60,6 +60,9 @@ def begun(config: Config, name: str, began_s: float = 1000.0, *events: ev.Event)
     for event in (beginning(config, began_s), READY, *events):
         record.append(event)
     record.close()
+    if EXPORTED in events:
+        (folder / REPORT).parent.mkdir()
+        (folder / REPORT).write_text("done")
     return folder
 
 
@@ -132,6 +135,32 @@ def test_a_named_run_goes_on_in_its_own_folder(tmp_path):
     earlier = find_earlier(config, beginning(config))
     assert earlier is not None
     assert earlier.folder == tmp_path / "mine"
+
+
+def test_a_study_that_lacks_only_its_report_is_found(tmp_path):
+    config = made(tmp_path)
+    folder = begun(config, "exported", 1000.0, EXPORTED)
+    (folder / REPORT).unlink()
+    earlier = find_earlier(config, beginning(config))
+    assert earlier is not None
+    assert earlier.exported
+
+
+@pytest.mark.parametrize("content", [None, b"", b'{"event":"StudySta'])
+def test_a_run_that_was_killed_before_its_study_began_begins_again(tmp_path, content):
+    config = made(tmp_path)
+    config.output.name, config.study.resume = "mine", "auto"
+    assert begun_in_vain(config) is None
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "worker.log").write_text("hello")
+    if content is not None:
+        (tmp_path / "mine" / FILE_NAME).write_bytes(content)
+    assert find_earlier(config, beginning(config)) is None
+    assert begun_in_vain(config) == tmp_path / "mine"
+    (tmp_path / "mine" / "thesis.txt").write_text("a person's own")
+    assert begun_in_vain(config) is None
+    with pytest.raises(UserError):
+        find_earlier(config, beginning(config))
 
 
 def changed(config: Config, key: str, value: Any) -> Config:

@@ -12,6 +12,7 @@ from autotune.record.events.circumstances import (
     WorkerReady,
 )
 from autotune.record.events.trials import (
+    ASIDES,
     BASELINE_TRIAL,
     CHANCE,
     RETRY,
@@ -50,6 +51,7 @@ Event = (
 )
 
 __all__ = [
+    "ASIDES",
     "BASELINE_TRIAL",
     "CHANCE",
     "FORMAT",

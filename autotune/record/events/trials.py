@@ -27,6 +27,9 @@ BASELINE_TRIAL = 0
 RETRY = "retry"
 """Topic of the note that something was measured at a second attempt."""
 
+ASIDES = (RETRY, "device", "data", "tf32")
+"""Topics of notes of what happened beside the study's own code, and is not the same in each session."""
+
 CHANCE = "chance"
 """Topic of the note that float32 itself has learned nothing."""
 
