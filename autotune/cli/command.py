@@ -179,8 +179,10 @@ def _hydra(
         only_typed(CONFIG_PATH),
         config_files.careful(),
     ):
-        # A search path that is not there; Hydra would only warn and go on without it.
-        warnings.filterwarnings("error", message=r"provider=.* is not available")
+        # Such as a search path that is not there; Hydra would only warn and go on without it.
+        warnings.filterwarnings("error", category=UserWarning, module=r"hydra\.")
+        # The person's own values come last then, as everybody expects; the warning is for those who remember Hydra 1.0.
+        warnings.filterwarnings("ignore", message=r".*Defaults list is missing `_self_`")
         entry()
 
 

@@ -203,6 +203,13 @@ def test_a_number_that_cannot_even_be_printed_is_a_mistake(key, folder, pipeline
     assert f"{key} must be a number below 2**63, but got one of 20000 bits" in capfd.readouterr().err
 
 
+def test_a_file_without_self_in_its_defaults_has_the_last_word_and_no_warning(folder, pipeline, capfd):
+    (folder / "mine" / "plain.yaml").write_text("defaults: [config]\nsearch: {trials: 3}\n", encoding="utf-8")
+    assert main([*MINE, "-cn", "plain"]) == 0
+    assert pipeline.configs[0].search.trials == 3
+    assert capfd.readouterr().err == ""
+
+
 def test_an_assertion_within_hydra_is_a_mistake(folder, pipeline, capfd):
     (folder / "mine" / "odd.yaml").write_text("defaults: [config, model: '${python_version:x}']\n", encoding="utf-8")
     assert main([*MINE, "-cn", "odd"]) == 2

@@ -44,7 +44,9 @@ class Actor(Session):
         return self._meets("open") or super().open(config)
 
     def start(self) -> Any:
-        facts = WorkerFacts("CPU", (), 1, 1, None, None, {"tensorflow": "made up"}, {}, 0.1, os.getpid())
+        facts = WorkerFacts(
+            "CPU", (), 1, 1, None, None, {"tensorflow": "made up", "keras": "made up"}, {}, 0.1, os.getpid()
+        )
         return self._meets("start") or facts
 
     def prepare(self) -> Any:

@@ -37,6 +37,13 @@ SURROUNDINGS = (  # Data.
         _CHANGED,
     ),
     row(
+        "screen",
+        "many trials",
+        "two hundred, with MLflow",
+        "the parent's memory does not grow with them",
+        "tests/faults/test_growth.py::test_the_parent_does_not_grow_with_its_trials",
+    ),
+    row(
         "resumption",
         "other data than before",
         "another seed in the second session",

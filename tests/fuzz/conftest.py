@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests.fuzz.terminal import Terminal
@@ -16,6 +16,8 @@ _CASES = int(os.environ.get("FUZZ_CASES", "0"))
 _EVERY = {
     "deadline": None,  # the verdict has a limit of its own, on processor time
     "print_blob": True,
+    # Without `explain`, which traces every line of Hydra and makes a case take a hundred times as long.
+    "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     # A case takes a quarter of a second, and some are a hundred kilobytes long: both on purpose.
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 }

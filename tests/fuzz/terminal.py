@@ -78,7 +78,8 @@ class Terminal(ModuleType):
         err = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace", write_through=True)
         began_s = time.process_time()
         with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings(), _not_for_ever(argv):
-            warnings.simplefilter("default")  # a warning is printed, as outside of pytest
+            warnings.simplefilter("default")
+            warnings.showwarning = _print_warning  # as outside of pytest, which keeps them to itself
             status = main(argv)
         cpu_s = time.process_time() - began_s
         left = tuple(sorted(self._present() - before))
@@ -113,6 +114,10 @@ class Terminal(ModuleType):
             sys.modules.pop("autotune.pipeline")
             if pipeline is not None:
                 sys.modules["autotune.pipeline"] = pipeline
+
+
+def _print_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+    sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
 
 
 @contextmanager
