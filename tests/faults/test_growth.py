@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 _TRIALS = 200
 _SETTLED = 50  # trials after which everything has been imported and every cache is filled
 
-# Seen: 0.04, for the view keeps every probe, and the sink what a run was sent. People report 7 to 18 MB a trial of tuners
-# that measure in their own process.
+# Seen: 0.04, for the view keeps every probe, and the sink what a run was sent. People report 7 to 18 MB a trial of
+# tuners that measure in their own process.
 _MOST_MB_A_TRIAL = 0.2
 
 
