@@ -103,10 +103,22 @@ def _kind_by_code(error: BaseException) -> FailureKind | None:
 
 
 def _first_line(error: BaseException) -> str:
+    """What it says first, and what that announces.
+
+    TensorFlow begins with "Graph execution error:" and ends with the reason; Keras begins with the layer that was
+    called, leaves a line empty, and says what happened in it.
+    """
     try:
-        return str(error).strip().split("\n")[0][:_LONGEST_LINE]
+        lines = str(error).strip().split("\n")
     except Exception:  # noqa: BLE001 (a person's own exception class, whose text fails)
         return "(its text cannot be made)"
+    told = [line.strip() for line in lines if line.strip() and not line.strip().startswith("[[")]
+    if not told:
+        return ""
+    if told[0].endswith(":") and len(told) > 1:
+        return f"{told[0]} {told[-1]}"[:_LONGEST_LINE]
+    announced = len(told) > 1 and len(lines) > 1 and not lines[1].strip()
+    return (f"{told[0]} {told[1]}" if announced else told[0])[:_LONGEST_LINE]
 
 
 def _sendable(text: str) -> str:

@@ -33,6 +33,10 @@ def test_kinds_by_type_and_not_by_words() -> None:
 
 def test_one_line_for_a_person() -> None:
     assert kind_of(ValueError("first\nsecond")) == (FailureKind.INVALID, "ValueError: first")
+    keras_says = "Exception encountered when calling Bad.call().\n\n\x1b[1mno such axis\x1b[0m\n\nArguments received"
+    assert kind_of(ValueError(keras_says))[1].endswith("Bad.call(). \x1b[1mno such axis\x1b[0m")
+    graph_says = "Graph execution error:\n\nDetected at node f defined at:\n  File x\nall is lost\n\t [[{{node f}}]]"
+    assert kind_of(ValueError(graph_says))[1] == "ValueError: Graph execution error: all is lost"
     assert kind_of(KeyError()) == (FailureKind.INVALID, "KeyError: ")
     assert len(kind_of(ValueError("x" * 10_000))[1]) < 400
     assert kind_of(TrialFault("nan", "its own")) == (FailureKind.NAN, "its own")
