@@ -22,6 +22,8 @@ _BEAT_S = 2.0
 class SessionLock:
     """Held while a session of a study runs; the kernel lets go of it when the process ends. A context manager.
 
+    Its file goes when the session ends by itself; one that was killed leaves it, with how long the study had run.
+
     Args:
         folder: the run's.
         elapsed: how long the study has run, over all its sessions [s].
@@ -32,15 +34,8 @@ class SessionLock:
 
     def __init__(self, folder: Path, elapsed: Callable[[], float]) -> None:
         self._elapsed = elapsed
-        self._file = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = _read(folder).get("pid")
-            os.close(self._file)
-            raise ConfigError(f"the study in {folder} is running (process {pid}); wait for it, or stop it") from None
-        except OSError:
-            pass  # a file system without locks: nobody is kept out, and nothing else is missing
+        self._path = folder / FILE_NAME
+        self._file = _locked(folder)
         self._ended = threading.Event()
         self._beat()
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
@@ -54,6 +49,7 @@ class SessionLock:
     ) -> None:
         self._ended.set()
         self._thread.join()
+        self._path.unlink(missing_ok=True)
         os.close(self._file)
 
     def _run(self) -> None:
@@ -64,6 +60,30 @@ class SessionLock:
         text = json.dumps({"pid": os.getpid(), "elapsed_s": round(self._elapsed(), 1)}).ljust(80) + "\n"
         with contextlib.suppress(OSError):  # a full disk is the record's to notice
             os.pwrite(self._file, text.encode(), 0)
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor of the locked file."""
+    path = folder / FILE_NAME
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = _read(folder).get("pid")
+            os.close(file)
+            raise ConfigError(f"the study in {folder} is running (process {pid}); wait for it, or stop it") from None
+        except OSError:
+            return file  # a file system without locks: nobody is kept out, and nothing else is missing
+        if _is_file(path, file):
+            return file
+        os.close(file)  # its session ended between the two calls, and took the file with it
+
+
+def _is_file(path: Path, file: int) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(path.stat(), os.fstat(file))
+    return False
 
 
 def last_beat_s(folder: Path) -> float:

@@ -34,8 +34,8 @@ def test_a_study_that_runs_is_not_resumed_and_one_that_was_killed_is(tmp_path: P
             os.kill(holder.pid, signal.SIGKILL)
     assert last_beat_s(tmp_path) >= 100
     with SessionLock(tmp_path, lambda: 200.0):
-        pass
-    assert last_beat_s(tmp_path) == 200
+        assert last_beat_s(tmp_path) == 200
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_session_tells_how_long_the_study_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
