@@ -12,7 +12,7 @@ from autotune.config.schema import Config
 from autotune.console import console_sink
 from autotune.errors import TrackingError, TrialFault
 from autotune.export.export import Register, export_winner
-from autotune.interruption import finishing
+from autotune.interruption import finishing, held
 from autotune.record.clock import StudyClock
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
 from autotune.record.lines import standing
@@ -100,8 +100,9 @@ def _mlflow(config: Config, study: str) -> Iterator[MlflowSink | None]:
         yield None
         return
     sink = MlflowSink(config, study)
-    sink.start()
     try:
+        with held():
+            sink.start()
         sink.run_id()
         yield sink
     except BaseException:
