@@ -150,6 +150,7 @@ def studies(folder: Path, dice: random.Random) -> Iterator[Study]:
         yield study
 
 
+@pytest.mark.skipif("FAULTS_KILLS" not in os.environ, reason="half a minute a kill: make faults, or FAULTS_KILLS=3")
 def test_a_study_that_is_killed_at_random_ends_as_if_it_had_not_been(tmp_path: Path, uninterrupted: StudyView) -> None:
     for study in studies(tmp_path, random.Random(SEED)):
         events = list(read(study.folder / FILE_NAME))
