@@ -109,7 +109,8 @@ def test_callbacks_that_write_send_or_take_code_need_trust(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "target"), [(key, target) for key, targets in BUILT_IN.items() if key != CALLBACK for target in targets]
+    ("key", "target"),
+    sorted((key, target) for key, targets in BUILT_IN.items() if key != CALLBACK for target in targets),
 )
 @pytest.mark.slow
 def test_everything_built_in_is_there(key: str, target: str) -> None:
