@@ -54,8 +54,9 @@ ui: setup ## Open the MLflow UI on MLFLOW_TRACKING_URI, else on STORE=outputs/ml
 	@MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true $(PY) -m mlflow ui --workers 1 \
 	  --host 127.0.0.1 --port $(PORT) --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(STORE)}"
 
+# Two at a time, by files: most of the slow ones wait for processes that they started.
 test: check ## Run everything that CI runs: the checks and all tests
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist loadfile
 
 test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
 	@$(PY) -m pytest -n auto -m 'not slow and not gpu and not browser and not bench and not truth'

@@ -110,7 +110,9 @@ def test_the_report_and_optunas_study_are_there(study):
     storage = JournalStorage(JournalFileBackend(str(study.folder / "optuna.journal")))
     loaded = optuna.load_study(study_name=None, storage=storage)
     assert len(loaded.trials) == 4
-    assert loaded.best_trial.user_attrs["trial"] == study.view.decided.winner
+    # The fastest by its screening of those that passed; one that was as fast may have gone first head to head.
+    best = study.view.trials[loaded.best_trial.user_attrs["trial"]]
+    assert best.state is TrialState.PASSED
 
 
 def test_the_export_holds_what_the_record_names(study):
