@@ -73,9 +73,10 @@ def test_without_a_record_it_says_where_it_looked(tmp_path: Path) -> None:
 
 
 def test_a_study_that_is_running_sends_itself(folder: Path) -> None:
-    with SessionLock(folder, lambda: 42.0), pytest.raises(ConfigError, match="is running"):
-        run(asked(folder))
-    assert last_beat_s(folder) == 42.0
+    with SessionLock(folder, lambda: 42.0):
+        with pytest.raises(ConfigError, match="is running"):
+            run(asked(folder))
+        assert last_beat_s(folder) == 42.0
 
 
 @pytest.mark.slow
