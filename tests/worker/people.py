@@ -7,6 +7,7 @@ config(build="nets.mlp")                          120 examples to train on, 4 fe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +246,7 @@ def config(
         model=ModelConfig(name="net", _target_=build, widths=[16]),
         data=data,
         hw=HardwareConfig(name="auto", title="this machine", kind=DeviceKind.auto),
-        search=SearchConfig(timing=TIMING, trial_timeout_s=120, max_worker_growth_mb=max_worker_growth_mb),
+        search=SearchConfig(timing=replace(TIMING), trial_timeout_s=120, max_worker_growth_mb=max_worker_growth_mb),
         constraint=ConstraintConfig(_target_=metric),
         train=train or TrainConfig(batch_size=10, learning_rate=0.1),
     )

@@ -118,7 +118,6 @@ class SmallMachine(LocalExecutor):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(people.config(), folder / "log", None)
-        self._config.search.timing.rounds = 3
         self.together: list[int] = []
         self.alone = Workers(counts=(6,) * 100)
 

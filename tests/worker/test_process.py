@@ -182,6 +182,7 @@ def test_ended_twice_is_ended_once(start: Start, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("a group was killed that may not be ours"))
     worker.kill()
     worker.close()
+    assert not psutil.pid_exists(worker.pid)
 
 
 def test_the_environment_is_the_parents_and_what_was_set(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
