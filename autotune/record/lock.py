@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -60,6 +60,28 @@ class SessionLock:
         text = json.dumps({"pid": os.getpid(), "elapsed_s": round(self._elapsed(), 1)}).ljust(80) + "\n"
         with contextlib.suppress(OSError):  # a full disk is the record's to notice
             os.pwrite(self._file, text.encode(), 0)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep sessions of the study out for a while; what a killed one left of itself stays.
+
+    Raises:
+        ConfigError: one is running.
+    """
+    left = (folder / FILE_NAME).exists()
+    file = _locked(folder)
+    try:
+        yield
+    finally:
+        if not left:
+            (folder / FILE_NAME).unlink(missing_ok=True)
+        os.close(file)
+
+
+def was_killed(folder: Path) -> bool:
+    """Whether the last session did not end by itself: one that does takes its file with it."""
+    return (folder / FILE_NAME).exists()
 
 
 def _locked(folder: Path) -> int:

@@ -73,11 +73,12 @@ class Tape:
 
     Args:
         lines: the whole record.
+        killed: whether the last session did not end by itself; one that ends by a full disk, say, is no death.
     """
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[Line], *, killed: bool = True) -> None:
         self.standing = [line for line in standing(lines) if not isinstance(line.event, StudyResumed)]
-        self.death = _death(lines)
+        self.death = _death(lines) if killed else None
         self._asides = [line for line in self.standing if _is_aside(line.event)]
         self._waiting = [line for line in self.standing if not _is_aside(line.event)]
         self._void = _unfinished(self.standing)

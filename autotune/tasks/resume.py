@@ -13,7 +13,7 @@ from autotune.errors import ConfigError, UserError
 from autotune.record.events import Exported, FidelityPlanned, StudyStarted, WorkerReady
 from autotune.record.lines import FILE_NAME, Line, read_lines, standing
 from autotune.record.lock import FILE_NAME as SESSION
-from autotune.record.lock import last_beat_s
+from autotune.record.lock import last_beat_s, was_killed
 from autotune.record.tape import Resumed, Tape
 from autotune.tasks.changes import Change, of_device, of_settings, of_worker
 
@@ -31,11 +31,15 @@ class Earlier:
     """A study that did not end.
 
     Attributes:
+        elapsed_s: how long it has run: until it was last seen alive [s].
+        killed: whether its last session did not end by itself.
         changes: what is not as it was and leaves what was measured valid.
     """
 
     folder: Path
     lines: list[Line]
+    elapsed_s: float
+    killed: bool
     changes: tuple[Change, ...] = ()
 
     @property
@@ -48,11 +52,6 @@ class Earlier:
         """Whether nothing but its report is missing."""
         return any(isinstance(line.event, Exported) for line in standing(self.lines))
 
-    @property
-    def elapsed_s(self) -> float:
-        """How long it has run [s]: until it was last seen alive."""
-        return max(self.lines[-1].at_s, last_beat_s(self.folder))
-
     def resumed(self, command: str) -> Resumed:
         """What a session that goes on with it is given.
 
@@ -61,7 +60,7 @@ class Earlier:
         """
         if list(read_lines(self.folder / FILE_NAME)) != self.lines:
             raise ConfigError(f"the study in {self.folder} has gone on meanwhile; look at it before it is resumed")
-        return Resumed(Tape(self.lines), self.elapsed_s, tuple(map(str, self.changes)), command)
+        return Resumed(Tape(self.lines, killed=self.killed), self.elapsed_s, tuple(map(str, self.changes)), command)
 
     def planned(self, config: Config) -> Config:
         """The configuration with trainings as long as they were, whatever a changed budget would afford."""
@@ -169,7 +168,7 @@ def _read(folder: Path) -> Earlier:
     lines = list(read_lines(folder / FILE_NAME))
     if not lines or not isinstance(lines[0].event, StudyStarted):
         raise ConfigError(f"{folder / FILE_NAME} holds no study; begin a new one with study.resume=false")
-    earlier = Earlier(folder, lines)
+    earlier = Earlier(folder, lines, max(lines[-1].at_s, last_beat_s(folder)), was_killed(folder))
     if earlier.exported and (folder / REPORT).is_file():
         raise ConfigError(
             f"the study in {folder} is finished: it was decided and exported; begin a new one with study.resume=false"

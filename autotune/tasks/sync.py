@@ -11,7 +11,7 @@ from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrackingError, UserError
 from autotune.record.events import StudyStarted
 from autotune.record.lines import FILE_NAME, Line, read_lines, standing
-from autotune.record.lock import SessionLock, last_beat_s
+from autotune.record.lock import alone
 from autotune.tracking import later
 from autotune.tracking.artifacts import study_files
 from autotune.tracking.study_log import StudyLog
@@ -55,8 +55,7 @@ def _alone(folder: Path) -> AbstractContextManager[object]:
     """No session of the study is running, which would take it for ended."""
     if not os.access(folder, os.W_OK):  # nor can one, in a folder that is gone or is kept on a read-only medium
         return nullcontext()
-    elapsed_s = last_beat_s(folder)
-    return SessionLock(folder, lambda: elapsed_s)
+    return alone(folder)
 
 
 def _wanted(started: StudyStarted, lines: list[Line], folder: Path) -> Wanted:

@@ -16,7 +16,7 @@ from autotune.interruption import finishing, held
 from autotune.record.clock import StudyClock
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
 from autotune.record.lines import standing
-from autotune.record.lock import SessionLock
+from autotune.record.lock import SessionLock, alone
 from autotune.record.record import Record, Sink
 from autotune.record.tape import Resumed
 from autotune.record.view import StudyView
@@ -56,7 +56,8 @@ def tune(config: Config) -> int:
         UserError: a person's mistake, or a baseline that cannot be used.
     """
     device = accepted_device(config)
-    earlier = find_earlier(config, beginning(config, device))
+    resumes = config.study.resume != "false"
+    earlier = find_earlier(config, beginning(config, device)) if resumes else None
     if earlier is not None and earlier.exported:
         return _report_alone(config, earlier)
     clock = StudyClock(earlier.elapsed_s if earlier else 0.0)
@@ -83,10 +84,10 @@ def _report_alone(config: Config, earlier: Earlier) -> int:
     """What a study still lacks whose session was killed between its export and its report; MLflow's is `task=sync`."""
     sys.stdout.write(f"the study in {earlier.folder} was decided and exported: its report is written now\n")
     view = StudyView.of(line.event for line in standing(earlier.lines))
-    with SessionLock(earlier.folder, lambda: earlier.elapsed_s):
+    with alone(earlier.folder):
         write_report(view, earlier.folder / "report")
         storage.write(view, earlier.folder, config.constraint.margin)
-    return FASTER if view.decided is not None and view.decided.winner != BASELINE_TRIAL else NONE_FASTER
+    return _status(view)
 
 
 @contextmanager
@@ -146,9 +147,10 @@ def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: 
             _write_views(session, record, mlflow)
             if mlflow is not None and mlflow.left_out:
                 record.append(Note("tracking", f"MLflow refused: {'; '.join(mlflow.left_out)}", "warning"))
-    view = record.view
-    if interrupted:
-        return INTERRUPTED
+    return INTERRUPTED if interrupted else _status(record.view)
+
+
+def _status(view: StudyView) -> int:
     return FASTER if view.decided is not None and view.decided.winner != BASELINE_TRIAL else NONE_FASTER
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import ConfigError
-from autotune.record.lock import FILE_NAME, SessionLock, last_beat_s
+from autotune.record.lock import FILE_NAME, SessionLock, alone, last_beat_s, was_killed
 
 HOLD = """
 import sys, time
@@ -42,9 +42,24 @@ def test_a_session_tells_how_long_the_study_has_run(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("autotune.record.lock._BEAT_S", 0.01)
     running_s = 5.0
     with SessionLock(tmp_path, lambda: running_s):
+        assert last_beat_s(tmp_path) == 5
         running_s = 7.0
-        while last_beat_s(tmp_path) < 7:
+        deadline = time.monotonic() + 10
+        while last_beat_s(tmp_path) < 7 and time.monotonic() < deadline:
             time.sleep(0.01)
+        assert last_beat_s(tmp_path) == 7
+
+
+def test_who_only_keeps_sessions_out_leaves_what_a_killed_one_left(tmp_path: Path) -> None:
+    with alone(tmp_path), pytest.raises(ConfigError, match="is running"):
+        SessionLock(tmp_path, lambda: 1.0)
+    assert not was_killed(tmp_path)
+    left = '{"pid": 1, "elapsed_s": 33.0}'
+    (tmp_path / FILE_NAME).write_text(left)
+    with alone(tmp_path):
+        pass
+    assert was_killed(tmp_path)
+    assert last_beat_s(tmp_path) == 33
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", '{"elapsed_s": "long"}', "\0"])

@@ -14,9 +14,10 @@ from autotune.config.schema import Config
 from autotune.errors import ConfigError, UserError
 from autotune.record import events as ev
 from autotune.record.lines import FILE_NAME
+from autotune.record.lock import FILE_NAME as SESSION
 from autotune.record.record import Record
 from autotune.tasks.resume import REPORT, Earlier, begun_in_vain, check_machine, find_earlier
-from autotune.trial import DatasetFacts, Recipe, WorkerFacts
+from autotune.trial import Candidate, DatasetFacts, Policy, Recipe, Stage, WorkerFacts, Xla
 
 DEVICE = {"name": "a CPU", "fingerprint": {"cpu_model": "a CPU", "usable_cores": 2}, "nvml": {"driver_version": None}}
 DATA = DatasetFacts("digits", 100, 10, 10, (8,), 10, "here", "d1")
@@ -250,6 +251,20 @@ def test_another_machine_is_refused_with_the_difference(tmp_path, now, ready, to
     check_machine(earlier, beginning(config), replace(READY, start_s=9.0, worker=3))
     with pytest.raises(ConfigError, match=told):
         check_machine(earlier, beginning(config, **now), replace(READY, **ready))
+
+
+def test_only_a_session_that_was_killed_has_died_of_what_it_measured(tmp_path):
+    config = made(tmp_path)
+    at = ev.TrialStarted(1, Stage.SCREEN, Candidate(Policy("float32"), 32, Xla.OFF, ()))
+    folder = begun(config, "open", 1000.0, at)
+    ended = find_earlier(config, beginning(config))
+    assert ended is not None
+    assert ended.resumed("autotune").tape.death is None
+    (folder / SESSION).write_text('{"pid": 1, "elapsed_s": 50.0}')
+    killed = find_earlier(config, beginning(config))
+    assert killed is not None
+    assert killed.resumed("autotune").tape.death.at == ev.InFlight(1, Stage.SCREEN, None)
+    assert killed.elapsed_s == 50
 
 
 def test_a_record_that_went_on_meanwhile_is_not_written_to(tmp_path):
