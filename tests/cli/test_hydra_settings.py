@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from autotune.cli.command import main
 from autotune.config.schema import Config
+from tests.cli.received import received_from
 
 TOUCHING = "{_target_: pathlib.Path.touch, _args_: [{_target_: pathlib.Path, _args_: [MARK]}]}"
 PLACED = TOUCHING[1:-1].replace(", _args_", "\n_args_") + "\n"
@@ -55,17 +55,8 @@ class Handler: ...
 def configs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Config]:
     files = {f"conf/{name}.yaml": f"defaults: [config, _self_]\n{text}\n" for name, text in PRIMARY.items()}
     files |= GROUP | {"mark.py": OWN, "mark_package/__init__.py": OWN, "mark_package/x.yaml": "task: tune\n"}
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    received: list[Config] = []
-    pipeline = ModuleType("autotune.pipeline")
-    pipeline.run = lambda config: received.append(config) or 0  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "autotune.pipeline", pipeline)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return received
+    return received_from(files, tmp_path, monkeypatch)
 
 
 ATTACKS = [

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -15,6 +14,7 @@ from autotune import trust
 from autotune.cli.command import main
 from autotune.cli.trust import typed
 from autotune.config.schema import Config
+from tests.cli.received import received_from
 
 MODULE = """
 from pathlib import Path
@@ -46,17 +46,8 @@ FILES = {
 @pytest.fixture
 def configs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Config]:
     """A folder as somebody may have sent it, and what reached the pipeline."""
-    for name, text in FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    received: list[Config] = []
-    pipeline = ModuleType("autotune.pipeline")
-    pipeline.run = lambda config: received.append(config) or 0  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "autotune.pipeline", pipeline)
     monkeypatch.setattr(trust, "_granted", [])
-    monkeypatch.chdir(tmp_path)
-    return received
+    return received_from(FILES, tmp_path, monkeypatch)
 
 
 REFUSED = [

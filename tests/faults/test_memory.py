@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from autotune.record import events as ev
 from autotune.trial import FailureKind
+from tests.control_groups import limited_group
 from tests.end_to_end.person import Person
 from tests.faults.planned import Planned
 from tests.faults.rehearsed import GROUP, Rehearsed
@@ -21,26 +21,9 @@ _LIMIT_BYTES = 1_200_000_000
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A control group below this process's own, in which a whole study has 1.2 GB, if one can be made here."""
-    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers not in ("", "memory"):
-            continue
-        folder = Path("/sys/fs/cgroup", controllers, path.lstrip("/"), f"autotune-test-{os.getpid()}")
-        limit = folder / ("memory.max" if controllers == "" else "memory.limit_in_bytes")
-        try:
-            folder.mkdir()
-        except OSError:
-            continue
-        try:
-            limit.write_text(str(_LIMIT_BYTES), encoding="ascii")
-            yield folder
-            return
-        except OSError:
-            continue
-        finally:
-            folder.rmdir()
-    pytest.skip("no control group with a limit on memory can be made here")
+    """In which a whole study has 1.2 GB."""
+    with limited_group(_LIMIT_BYTES) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("place", ["probe.screen", "train.verify"])

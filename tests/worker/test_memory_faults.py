@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from autotune.trial import FailureKind
+from tests.control_groups import limited_group
 from tests.worker.faulty import FaultyWorker
 
 Start = Callable[..., FaultyWorker]
@@ -65,26 +66,9 @@ PARENT = """
 
 @pytest.fixture
 def small_group() -> Iterator[Path]:
-    """A control group below this process's own, with a real limit, if one can be made here."""
-    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-        _, controllers, path = line.split(":", 2)
-        tree = Path("/sys/fs/cgroup") / controllers
-        if controllers in ("", "memory"):
-            folder = tree.joinpath(path.lstrip("/"), f"autotune-test-{os.getpid()}")
-            limit = folder / ("memory.max" if controllers == "" else "memory.limit_in_bytes")
-            try:
-                folder.mkdir()
-            except OSError:
-                continue
-            try:
-                limit.write_text("200000000", encoding="ascii")
-                yield folder
-                return
-            except OSError:
-                continue
-            finally:
-                folder.rmdir()
-    pytest.skip("no control group with a limit on memory can be made here")
+    """For a parent and its worker."""
+    with limited_group(200_000_000) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize(
