@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
-from unittest import mock
 
 from hydra._internal import hydra as internal
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -23,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from autotune.errors import ConfigError
 
 _SEARCH_PATH = "hydra.searchpath"
+_LOADER = "ConfigLoaderImpl"
 
 # What a file may set, since it is text or a choice of how to run, and what Hydra itself fills in.
 _FREE = ("help", "hydra_help", "mode", "runtime", "searchpath")
@@ -43,8 +43,12 @@ def only_typed(config_path: str) -> Iterator[None]:
     class Guarded(_Loader):
         built_in = config_path
 
-    with mock.patch.object(internal, "ConfigLoaderImpl", Guarded):
+    own = getattr(internal, _LOADER)  # Hydra's modules do not declare what they import from one another
+    setattr(internal, _LOADER, Guarded)
+    try:
         yield
+    finally:
+        setattr(internal, _LOADER, own)
 
 
 class _Loader(ConfigLoaderImpl):
