@@ -14,7 +14,7 @@ from tests.worker.faulty import FaultyWorker
 
 @pytest.fixture(autouse=True, scope="session")
 def _trust() -> Iterator[None]:
-    with trusting((*people.MODULES, "steps", "tests", "keras.callbacks")):
+    with trusting((*people.MODULES, "steps", "persons", "tests", "keras.callbacks")):
         yield
 
 
