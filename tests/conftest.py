@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
+from absl import logging as absl_logging
 
 # Before any test imports a framework; children inherit them.
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -21,6 +23,9 @@ os.environ.pop("MLFLOW_TRACKING_URI", None)
 for _signal in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_signal) is signal.SIG_IGN:
         signal.signal(_signal, signal.default_int_handler if _signal == signal.SIGINT else signal.SIG_DFL)
+# TensorFlow brings absl, whose handler closes its stream when logging is set up anew, as Hydra does: a test that
+# composes would close what pytest captures in, if one before it in the process has imported TensorFlow.
+absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
