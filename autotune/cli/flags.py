@@ -153,7 +153,11 @@ def _refuse_repeated(overrides: Sequence[str]) -> None:
 
 def _existing_folder(path: str) -> Path:
     folder = Path(path).expanduser().absolute()
-    if not folder.is_dir():
-        found = "a file" if folder.exists() else "nothing"
+    try:
+        is_folder, exists = folder.is_dir(), folder.exists()
+    except OSError as error:  # such as a name that is too long for any file
+        raise ConfigError(f"--config-dir must be a folder, but got {path[:100]!r}: {error.strerror}") from None
+    if not is_folder:
+        found = "a file" if exists else "nothing"
         raise ConfigError(f"--config-dir must be a folder, but got {path!r} ({found} at {folder})")
     return folder

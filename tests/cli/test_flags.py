@@ -57,6 +57,7 @@ def test_the_key_of_an_override(override, key):
         (["--hlep"], "Did you mean '--help'"),
         (["--config-dir"], "expected one argument"),
         (["--config-dir", "nowhere"], "must be a folder"),
+        (["--config-dir", "x" * 5000], "File name too long"),
         (["--cfg", "jbo"], "invalid choice: 'jbo'"),
         (["--multirun", "--cfg", "job"], "exclude each other"),
         (["--resolve"], "belongs to --cfg"),
