@@ -23,7 +23,7 @@ CANDIDATE = people.candidate(xla=Xla.OFF)
 
 def config() -> Config:
     made = people.config()
-    made.search.trial_timeout_s = 1.0
+    made.search.trial_timeout_s = 2.0
     return made
 
 

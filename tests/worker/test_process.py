@@ -188,7 +188,9 @@ def test_ended_twice_is_ended_once(start: Start, monkeypatch: pytest.MonkeyPatch
 def test_the_environment_is_the_parents_and_what_was_set(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    found = psutil.Process(start(KERAS_BACKEND="tensorflow").pid).environ()
+    worker = start(KERAS_BACKEND="tensorflow")
+    opened(worker)  # until it has begun, the system tells what its parent's environment was
+    found = psutil.Process(worker.pid).environ()
     assert (found["KERAS_BACKEND"], found["OMP_NUM_THREADS"]) == ("tensorflow", "3")
     assert "HYDRA_FULL_ERROR" not in found
 
