@@ -8,6 +8,9 @@ ARGS ?=
 PORT ?= 5000
 STORE ?= outputs/mlflow.db
 
+# of `make landscape`
+MODEL ?= cifar_mlp
+CALM  ?= 1
 # of `make faults`
 KILLS ?= 50
 # of `make fuzz`: cases of each kind, and where their drawing starts
@@ -20,7 +23,7 @@ STAMP := $(VENV)/.installed
 PIP   := $(PY) -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu run ui test test-fast fuzz faults check format bench bench-truth lock clean
+.PHONY: help setup setup-gpu run ui test test-fast fuzz faults check format bench bench-truth landscape lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -84,6 +87,10 @@ bench: setup ## Run the benchmarks in tests/benchmarks
 # Each file says what it measures, how long it takes and how to shrink it; TRUTH_RECORD=1 renews the recorded noise.
 bench-truth: setup ## Show on real timings that figures can be trusted (an hour or more, on a quiet machine)
 	@$(PY) -m pytest tests/benchmarks/truth -m truth -s
+
+# What replayed searches are served. Killed, it goes on from outputs/landscapes; others' load is waited out above CALM.
+landscape: setup ## Measure a whole grid for the search's benchmark (MODEL=cifar_mlp, CALM=1 share of cores others may use)
+	@$(PY) -m tests.benchmarks.search.measure $(MODEL) --calm $(CALM)
 
 # A pin stays as it is while the ranges of pyproject.toml allow it; UPGRADE=1 moves all to the newest.
 lock: setup ## Refresh requirements.lock from pyproject.toml (UPGRADE=1: newest versions)

@@ -24,6 +24,10 @@ def run(config: Config) -> int:
             from autotune.tasks.plan import plan
 
             return plan(config)
+        case Task.explain:
+            from autotune.tasks.explain import explain
+
+            return explain(config)
         case Task.train:
             from autotune.tasks.train import train
 

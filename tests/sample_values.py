@@ -101,7 +101,9 @@ def effect(candidate: Candidate) -> Effect:
         for name, inputs, units in shapes
     )
     scaled = candidate.policy == F16
-    found = Effect(candidate.xla is not Xla.OFF, layers, "float32", scaled, "SGD", True, False, "GPU")
+    tf32 = candidate.tf32 is not False
+    found = Effect(candidate.xla is not Xla.OFF, layers, "float32", scaled, "SGD", tf32, False, "GPU")
+    found = replace(found, accumulation=candidate.accumulation, pipeline=candidate.pipeline)
     return replace(found, products=_products(candidate, layers), scales_loss=True if scaled else None)
 
 

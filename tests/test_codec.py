@@ -26,7 +26,15 @@ def test_a_candidate_as_plain_values() -> None:
         "xla": "on",
         "widths": [3008, 1024],
         "steps_per_execution": 8,
+        "accumulation": 1,
+        "tf32": None,
+        "pipeline": "host",
     }
+
+
+def test_a_candidate_of_a_version_that_knew_fewer_settings_is_read() -> None:
+    old = {"policy": {"name": "mixed_float16"}, "batch_size": 256, "xla": "on", "widths": [3008, 1024]}
+    assert codec.restore(Candidate, old | {"steps_per_execution": 8}) == CANDIDATE
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from autotune.config.checks import require
 from autotune.config.schema import Config
+from autotune.config.search import Sampler
+from autotune.errors import ConfigError
 
 
 def check(config: Config) -> None:
@@ -14,6 +18,8 @@ def check(config: Config) -> None:
     """
     _check_batches(config)
     _check_widths(config)
+    _check_accumulation(config)
+    _check_sampler(config)
 
 
 def _check_batches(config: Config) -> None:
@@ -34,6 +40,17 @@ def _check_batches(config: Config) -> None:
         )
 
 
+def _check_accumulation(config: Config) -> None:
+    """Micro-batches are all of one size."""
+    batch, parts = config.candidate.batch_size or config.train.batch_size, config.candidate.accumulation
+    require(
+        batch % parts == 0,
+        f"candidate.accumulation must divide the batch ({batch})",
+        parts,
+        "set candidate.batch_size to a multiple of it",
+    )
+
+
 def _check_widths(config: Config) -> None:
     """The user's own widths are candidates themselves, so they lie within their bounds."""
     model = config.model
@@ -50,3 +67,14 @@ def _check_widths(config: Config) -> None:
         f"candidate.widths must have as many entries as model.widths ({len(model.widths)})",
         widths,
     )
+
+
+def _check_sampler(config: Config) -> None:
+    """Optuna imports what a Gaussian process needs only once it is asked, after the baseline was measured."""
+    missing = [name for name in ("torch", "scipy") if find_spec(name) is None]
+    if config.search.sampler is Sampler.gp and missing:
+        packages = " ".join(missing)
+        raise ConfigError(
+            f"search.sampler=gp needs the package {' and '.join(missing)}, which is not installed: pip install"
+            f" {packages} (its build for CPUs is enough), or take search.sampler=auto"
+        )

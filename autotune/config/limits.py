@@ -58,7 +58,14 @@ _ARGUMENTS = re.compile(r"[._]args\.")
 
 _MOST_ENTRIES = 64  # of a dimension of the space: all combinations are enumerated
 
-_LISTS = ("search.policies", "search.batch_sizes", "search.xla", "search.steps_per_execution", "model.widths")
+_LISTS = (
+    "search.policies",
+    "search.batch_sizes",
+    "search.xla",
+    "search.steps_per_execution",
+    "search.accumulation",
+    "model.widths",
+)
 
 # They become names of folders, runs and experiments, and words of one line on a terminal.
 _NAMES = (

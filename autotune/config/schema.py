@@ -10,7 +10,7 @@ from autotune.config.data import DataConfig
 from autotune.config.hardware import HardwareConfig
 from autotune.config.model import ModelConfig
 from autotune.config.objective import ObjectiveConfig
-from autotune.config.search import SEARCHABLE_POLICIES, SearchConfig
+from autotune.config.search import SEARCHABLE_POLICIES, InputPipeline, SearchConfig
 from autotune.config.study import StudyConfig
 from autotune.config.tracking import TrackingConfig
 from autotune.config.train import TrainConfig
@@ -21,6 +21,9 @@ class Task(enum.Enum):
 
     tune = "tune"  # the study: measure, search, verify, confirm, export
     plan = "plan"  # the space, its cost and the margin that the budget can resolve; nothing is trained
+    explain = (
+        "explain"  # why the model is as fast as it is on the target, and what would change that; nothing is trained
+    )
     train = "train"  # train with one candidate's settings, such as an exported one
     promote = "promote"  # move the production alias to an exported model, explicitly
     sync = "sync"  # send a study's record to MLflow, or what MLflow has missed of it
@@ -36,13 +39,19 @@ class XlaChoice(enum.Enum):
 
 @dataclass
 class CandidateConfig:
-    """The settings that `task=train` trains with; null means the user's own."""
+    """The settings that `task=train` trains with; null means the user's own.
+
+    See `autotune.trial.Candidate` for what each is.
+    """
 
     policy: str = "float32"
     batch_size: Optional[int] = None
     xla: XlaChoice = XlaChoice.auto
     widths: Optional[List[int]] = None
     steps_per_execution: int = 1
+    accumulation: int = 1
+    tf32: Optional[bool] = None
+    pipeline: InputPipeline = InputPipeline.host
 
     def __post_init__(self) -> None:
         require(
@@ -52,6 +61,7 @@ class CandidateConfig:
         )
         positive("candidate.batch_size", self.batch_size)
         positive("candidate.steps_per_execution", self.steps_per_execution)
+        positive("candidate.accumulation", self.accumulation)
         require(all(w >= 1 for w in self.widths or ()), "candidate.widths must be at least 1", self.widths)
 
 

@@ -14,10 +14,26 @@ SHORTEST_BUDGET_S = 30.0
 
 
 class Sampler(enum.Enum):
-    """Who proposes candidates."""
+    """Who proposes candidates; `auto` is a grid where the space is no larger than the trials, and tpe beyond."""
 
+    auto = "auto"
     tpe = "tpe"
     random = "random"
+    grid = "grid"
+    gp = "gp"
+    nsga2 = "nsga2"
+
+    @property
+    def informed(self) -> bool:
+        """Whether it begins with what a person would try first; those that people compare with do not."""
+        return self not in (Sampler.random, Sampler.grid)
+
+
+class InputPipeline(enum.Enum):
+    """Where batches are put together: on the host, or on the device that holds the training arrays."""
+
+    host = "host"
+    device = "device"
 
 
 class Verify(enum.Enum):
@@ -33,7 +49,8 @@ class TimingConfig:
 
     Attributes:
         block_s: shortest length of one timed block [s].
-        min_pairs: baseline/candidate pairs before the stopping rule may look.
+        min_pairs: baseline/candidate pairs before the stopping rule may look; screening may give a clear loser up
+            after eight.
         max_pairs: pairs after which sampling ends whatever the interval.
         half_width: relative half-width of a finalist's speedup interval at which sampling ends.
         max_s: cap on the timed part of one confirming probe [s]; at least six pairs are taken whatever it is.
@@ -78,16 +95,25 @@ class SearchConfig:
         trials: candidates measured at most.
         budget: wall clock of the whole study: seconds, or 90s, 5m, 2h; null for no limit.
         policies: dtype policies; null lets the hardware decide.
-        batch_sizes: null: the user's own, doubled until `max_batch_factor`, memory or the data end it.
+        batch_sizes: null: the user's own, doubled until `max_batch_factor`, memory or the data end it, or nothing is
+            gained; where memory ends it, sizes between are tried as long as throughput grows.
         max_batch_factor: largest batch, as a multiple of the user's own.
         xla: whether XLA is tried on, off, or both.
         steps_per_execution: optimizer steps per call of the train function.
+        accumulation: micro-batches per optimizer step that are tried; the batch stays the examples per optimizer step.
+        tf32: TF32 on or off, tried for float32 beside the user's own `train.tf32`; null: it is not searched.
+        pipeline: where batches are put together: host, or device (the training arrays live there).
         align_widths: whether the next aligned widths upwards are tried beside the user's own.
         max_growth: by how much a width may grow to be aligned, 0.05 = 5 %.
-        sampler: tpe or random; a space no larger than `trials` is measured whole.
+        sampler: auto, tpe, gp (a Gaussian process; needs the package torch), nsga2, random, or grid: every candidate
+            in order. A space no larger than `trials` is measured whole, whoever orders it.
         seed: of the sampler.
+        warm_start: whether the best of the latest study of the same model, data, objective and device below
+            `output.root` are proposed first; only their order is taken over, never a measurement.
         verify: fastest or all.
         gate_seeds: seeds on which a candidate is trained in the verify stage.
+        early_stop: whether a training of the verify stage ends early where it is hopelessly behind float32's learning
+            curve (see `autotune.decide.stopping`); never with verify=all, nor in the confirmation.
         finalists: accuracy verdicts looked at most; the error level is shared among them.
         trial_timeout_s: longest time one request to the worker may take [s].
         max_worker_growth_mb: a worker that has grown by this much is replaced [MB].
@@ -100,12 +126,17 @@ class SearchConfig:
     max_batch_factor: int = 16
     xla: List[bool] = field(default_factory=lambda: [False, True])
     steps_per_execution: List[int] = field(default_factory=lambda: [1, 8])
+    accumulation: List[int] = field(default_factory=lambda: [1])
+    tf32: Optional[List[bool]] = None
+    pipeline: List[InputPipeline] = field(default_factory=lambda: [InputPipeline.host])
     align_widths: bool = True
     max_growth: float = 0.05
-    sampler: Sampler = Sampler.tpe
+    sampler: Sampler = Sampler.auto
     seed: int = 0
+    warm_start: bool = True
     verify: Verify = Verify.fastest
     gate_seeds: int = 2
+    early_stop: bool = True
     finalists: int = 2
     trial_timeout_s: float = 300.0
     max_worker_growth_mb: float = 4000.0
@@ -126,11 +157,11 @@ class SearchConfig:
                     f"search.policies must be among {', '.join(SEARCHABLE_POLICIES)}, but got {policy!r}."
                     + did_you_mean(policy, SEARCHABLE_POLICIES)
                 )
-        for key in ("policies", "batch_sizes", "xla", "steps_per_execution"):
+        for key in ("policies", "batch_sizes", "xla", "steps_per_execution", "accumulation", "tf32", "pipeline"):
             values = getattr(self, key)
             require(values is None or len(values) > 0, f"search.{key} must not be empty", values)
             require(values is None or len(set(values)) == len(values), f"search.{key} must not repeat a value", values)
-        for key in ("batch_sizes", "steps_per_execution"):
+        for key in ("batch_sizes", "steps_per_execution", "accumulation"):
             values = getattr(self, key)
             require(all(n >= 1 for n in values or ()), f"search.{key} must be whole numbers of at least 1", values)
         require(self.max_batch_factor >= 1, "search.max_batch_factor must be at least 1", self.max_batch_factor)

@@ -64,6 +64,8 @@ class TrainConfig:
         step_factor: for `step`: what it is multiplied by.
         warmup_steps: linear warm-up in optimizer steps at the user's own batch size.
         scaling: how the learning rate follows the batch (see `autotune.space.recipe`).
+        tf32: whether float32 matrix products may run in TF32 on a GPU that has it; null leaves it to TensorFlow, which
+            lets them.
         seed: first seed; the study counts on from it.
         callbacks: a person's own callbacks.
     """
@@ -80,6 +82,7 @@ class TrainConfig:
     step_factor: float = 0.1
     warmup_steps: int = 0
     scaling: LearningRateScaling = LearningRateScaling.auto
+    tf32: Optional[bool] = None
     seed: int = 0
     callbacks: List[CallbackConfig] = field(default_factory=list)
 
@@ -89,6 +92,12 @@ class TrainConfig:
                 f"train.optimizer must be one of {', '.join(OPTIMIZERS)}, but got {self.optimizer!r}."
                 + did_you_mean(self.optimizer, OPTIMIZERS)
             )
+        require(
+            "gradient_accumulation_steps" not in self.optimizer_args,
+            "train.optimizer_args must leave gradient_accumulation_steps out",
+            self.optimizer_args.get("gradient_accumulation_steps"),
+            "train.batch_size is what one optimizer step takes; add search.accumulation=[1,2,4] to try it in parts",
+        )
         positive("train.learning_rate", self.learning_rate)
         positive("train.batch_size", self.batch_size)
         positive("train.epochs", self.epochs, "leave it null to let the budget decide")

@@ -33,6 +33,7 @@ COLUMNS = {
     "xla": Column("XLA", right=False, room=4),
     "widths": Column("widths", right=False),
     "steps": Column("steps/call"),
+    "further": Column("further", right=False),
     "step_time": Column("ms/step"),
     "rate": Column("examples/s"),
     "gain": Column("gain"),
@@ -63,13 +64,13 @@ _LAYOUTS = tuple(
 PREDICTED_FROM_COLUMNS = 100
 """A narrower terminal keeps its columns for what was measured."""
 
-_SHORT = {"mixed_bfloat16": "mixed_bf16", "mixed_float16": "mixed_fp16"}
+_SHORT = {"mixed_bfloat16": "mixed_bf16", "mixed_float16": "mixed_fp16", "float32 (TF32)": "f32 (TF32)"}
 
 
 def cells_of(view: StudyView, measure: Measure, trial: TrialView) -> dict[str, str]:
     """The text of every column for one trial; a speed from screening is marked with `~`."""
     candidate, rate = trial.candidate, figures.examples_per_s(trial)
-    policy, ratio, gain = phrases.one_line(candidate.policy.name), figures.speedup(trial), figures.gain(view, trial)
+    policy, ratio, gain = phrases.one_line(figures.policy(trial)), figures.speedup(trial), figures.gain(view, trial)
     predicted = figures.predicted_speedup(view, candidate)
     mark = "" if figures.speed_stage(trial) is Stage.CONFIRM else "~"
     bounds, delta = figures.delta_interval(trial), measure.delta(figures.delta(trial))
@@ -82,6 +83,7 @@ def cells_of(view: StudyView, measure: Measure, trial: TrialView) -> dict[str, s
         "xla": figures.xla(trial),
         "widths": phrases.widths(candidate) or UNKNOWN,
         "steps": str(candidate.steps_per_execution),
+        "further": phrases.further(candidate),
         "step_time": phrases.three_digits(figures.step_time_ms(trial)),
         "rate": UNKNOWN if rate is None else f"{rate:,.0f}",
         "gain": UNKNOWN if gain is None else f"{mark}{gain.estimate:.2f}x",
@@ -105,7 +107,8 @@ def title_of(name: str, measure: Measure, goal: Goal) -> str:
 def fit(measure: Measure, goal: Goal, cells: Sequence[dict[str, str]], width: int) -> dict[str, int]:
     """The richest set of columns that fits, and the room of each; the poorest one if none does."""
     predicted = width >= PREDICTED_FROM_COLUMNS and any(row["predicted"] != UNKNOWN for row in cells)
-    for names in _layouts(goal, predicted):
+    further = any(row["further"] for row in cells)
+    for names in _layouts(goal, predicted, further):
         rooms = {name: _room(name, measure, goal, cells) for name in names}
         spare = width - sum(rooms.values()) - GAP * len(rooms)
         if spare >= 0:
@@ -116,7 +119,7 @@ def fit(measure: Measure, goal: Goal, cells: Sequence[dict[str, str]], width: in
     return rooms
 
 
-def _layouts(goal: Goal, predicted: bool) -> Iterator[tuple[str, ...]]:
+def _layouts(goal: Goal, predicted: bool, further: bool) -> Iterator[tuple[str, ...]]:
     """From rich to poor, with the objective's gain before the speedup and what is predicted after it.
 
     Where the objective is throughput the gain is the speedup; elsewhere it takes the speedup's place last of all.
@@ -124,6 +127,9 @@ def _layouts(goal: Goal, predicted: bool) -> Iterator[tuple[str, ...]]:
     before = () if goal.is_throughput else ("gain",)
     after = ("predicted",) if predicted else ()
     for names in _LAYOUTS:
+        if further and "xla" in names:
+            last = names.index("steps" if "steps" in names else "widths" if "widths" in names else "xla")
+            names = (*names[: last + 1], "further", *names[last + 1 :])
         at = next(i for i, name in enumerate(names) if name.startswith("speedup"))
         yield (*names[:at], *before, names[at], *after, *names[at + 1 :])
     if before:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from autotune.printable import printable
 from autotune.record import events as ev
 from autotune.record.view import StudyView
 from autotune.report import figures, phrases, quoted
@@ -20,7 +21,7 @@ _POLICY_COLUMNS = 14  # mixed_bfloat16
 def lines_of(event: ev.Event, view: StudyView) -> list[Line]:
     """The lines of one event; none for what is not worth reading. `view` has already taken the event."""
     write = _WRITERS.get(type(event))
-    return [(about, trial, phrases.printable(text)) for about, trial, text in write(event, view)] if write else []
+    return [(about, trial, printable(text)) for about, trial, text in write(event, view)] if write else []
 
 
 def _started(event: ev.StudyStarted, view: StudyView) -> list[Line]:
@@ -58,6 +59,7 @@ def _note(event: ev.Note, _view: StudyView) -> list[Line]:
 def _space(event: ev.SpacePlanned, view: StudyView) -> list[Line]:
     space = event.space
     text = f"{space.size} candidates: {', '.join(space.policies)}; batch {', '.join(map(str, space.batch_sizes))}"
+    text += "".join(f"; {name} {', '.join(values)}" for name, values in phrases.searched_further(space))
     lines = [("space", "", text), *(("left out", "", f"{left.what}: {left.reason}") for left in space.left_out)]
     for candidate, step_ms, ratio in figures.predicted_ranking(view, most=3):
         figure = f"{candidate}: {step_ms:.2f} ms/step, {ratio:.2f}x on the target"
@@ -85,6 +87,8 @@ def _probed(event: ev.Probed, view: StudyView) -> list[Line]:
         text += f"{', speed' if event.gain is not None else ' '} {phrases.speedup(event.speedup)}"
     if event.timing is not None:
         text += f" {event.timing.value}"
+    if probe.hopeless_below is not None:
+        text += f"  (given up after {len(probe.block_step_ms)} pairs: clearly below {probe.hopeless_below:.2f}x)"
     if event.suspicious:
         text += f"  ({len(event.suspicious)} of {len(probe.block_step_ms)} pairs disturbed, counted all the same)"
     return [(event.stage.value, f"{event.trial}", text)]
@@ -93,11 +97,17 @@ def _probed(event: ev.Probed, view: StudyView) -> list[Line]:
 def _trained(event: ev.Trained, view: StudyView) -> list[Line]:
     measure, run = Measure.of(view), event.run
     text = f"seed {run.seed:<4} {measure.name} {measure.value(run.metric)}"
+    if run.stopped is not None:
+        seen = next((point.metric for point in run.curve if point.epoch == run.stopped.epoch), None)
+        text = (
+            f"seed {run.seed:<4} stopped early after epoch {run.stopped.epoch} of {run.recipe.epochs}: {measure.name}"
+            f" {measure.value(seen)}, worse than {measure.value(run.stopped.metric)}"
+        )
     if event.delta is not None:
         text += f"  difference {measure.delta(event.delta)}"
     text += f"  in {event.duration_s:.1f} s"
     if run.skipped_steps:
-        text += f"  ({run.skipped_steps} of {run.recipe.total_steps} steps skipped by the loss scaler)"
+        text += f"  ({run.skipped_steps} of {run.asked_steps} steps skipped by the loss scaler)"
     return [(event.stage.value, f"{event.trial}", text)]
 
 
@@ -151,6 +161,7 @@ def _settings(candidate: Candidate, view: StudyView) -> str:
     return (
         f"{candidate.policy.name:<{_POLICY_COLUMNS}} batch {candidate.batch_size:<5} XLA {candidate.xla.value:<4}"
         f" widths {phrases.widths(candidate) or UNKNOWN:<{room}} steps/call {candidate.steps_per_execution:<3}"
+        + (f" {phrases.further(candidate)}" if candidate.further else "")
     )
 
 

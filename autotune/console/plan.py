@@ -79,6 +79,7 @@ def _space(view: StudyView) -> list[tuple[str, str]]:
         ("XLA", ", ".join(space.xla)),
         ("steps per execution", ", ".join(map(str, space.steps_per_execution))),
         ("widths", ", ".join("-".join(map(str, widths)) or "none" for widths in space.widths)),
+        *((name, ", ".join(values)) for name, values in phrases.searched_further(space)),
         ("candidates", f"{space.size:,}{_trials(view)}"),
     ]
 

@@ -20,7 +20,28 @@ def departure(candidate: Candidate, effect: Effect) -> Failure | None:
         cause = " (TensorFlow's determinism switch turns it off)" if effect.deterministic else ""
         state = "on" if effect.xla else "off"
         return Failure(FailureKind.UNSUPPORTED, f"XLA was asked to be {candidate.xla.value} but is {state}{cause}")
-    return _other_dtype(candidate.policy.compute_dtype, effect) or _unscaled_loss(effect)
+    return (
+        _other_dtype(candidate.policy.compute_dtype, effect)
+        or _unscaled_loss(effect)
+        or _other_dimension(candidate, effect)
+    )
+
+
+def _other_dimension(candidate: Candidate, effect: Effect) -> Failure | None:
+    """One of the settings that are searched only when asked for is not in force."""
+    pairs = (
+        ("TF32", candidate.tf32 if effect.tf32 is not None else None, effect.tf32),
+        ("micro-batches per optimizer step", candidate.accumulation, effect.accumulation),
+        ("input pipeline", candidate.pipeline.value, effect.pipeline.value),
+    )
+    for name, asked, in_force in pairs:
+        if asked is not None and asked != in_force:
+            return Failure(FailureKind.UNSUPPORTED, f"{name}: {_told(asked)} was asked for, but is {_told(in_force)}")
+    return None
+
+
+def _told(value: object) -> str:
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
 def _other_dtype(asked: str, effect: Effect) -> Failure | None:
@@ -64,10 +85,10 @@ def probe_failure(probe: Probe) -> Failure | None:
 
 
 def training_failure(run: TrainingRun, max_skipped_share: float) -> Failure | None:
-    """Why a training does not count, even if its metric looks fine, or None."""
+    """Why a training does not count, even if its metric looks fine, or None; to be stopped early is no failure."""
     if (failure := departure(run.candidate, run.effect)) is not None:
         return failure
-    steps = run.recipe.total_steps
+    steps = run.asked_steps
     if (failure := _scaler_failure(run, steps, max_skipped_share)) is not None:
         return failure
     if not run.loss_finite:
@@ -78,7 +99,7 @@ def training_failure(run: TrainingRun, max_skipped_share: float) -> Failure | No
             f"{run.iterations} optimizer steps were applied instead of {steps}: what changes their number (early"
             " stopping, gradient accumulation) cannot be compared",
         )
-    if run.metric is None:
+    if run.metric_is_lost:
         return Failure(FailureKind.NAN, "the metric on the validation part was not finite")
     return None
 

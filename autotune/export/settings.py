@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from autotune.config.compose import to_yaml_dict
 from autotune.config.schema import CandidateConfig, Config, OutputConfig, Task, XlaChoice
+from autotune.config.search import InputPipeline
 from autotune.report.phrases import train_command
 from autotune.tracking.uri import masked
 from autotune.trial import Candidate, Recipe
@@ -37,6 +38,9 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
             xla=XlaChoice(candidate.xla.value),
             widths=list(candidate.widths),
             steps_per_execution=candidate.steps_per_execution,
+            accumulation=candidate.accumulation,
+            tf32=candidate.tf32,
+            pipeline=InputPipeline(candidate.pipeline.value),
         ),
         train=dataclasses.replace(config.train, examples=recipe.examples, epochs=recipe.epochs),
         search=dataclasses.replace(config.search, batch_sizes=_that_fit(config.search.batch_sizes, recipe.examples)),

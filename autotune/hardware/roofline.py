@@ -92,6 +92,7 @@ def predict_step_time_ms(
     *,
     optimizer_slots: int = 0,
     overhead_ms: float = STEP_OVERHEAD_MS,
+    tf32: bool = True,
 ) -> Prediction | None:
     """Roofline of one training step: per layer max(FLOPs / peak, bytes / bandwidth).
 
@@ -108,12 +109,13 @@ def predict_step_time_ms(
         optimizer_slots: float32 values that the optimizer keeps per parameter: SGD 0, with
             momentum 1, RMSprop 1, Adam 2.
         overhead_ms: the host's part, per step.
+        tf32: whether float32 products may run in TF32, where the profile has it.
 
     Returns:
         None where the profile has no peak rate for the dtype, or no bandwidth, or the policy is
         not one of the three.
     """
-    dtype = _compute_dtype(profile, policy)
+    dtype = _compute_dtype(profile, policy, tf32)
     peak_tflops = profile.peak_tflops(dtype) if dtype else None
     if dtype is None or peak_tflops is None or profile.bandwidth_gb_s is None:
         return None
@@ -176,9 +178,9 @@ def batch_bound(
     return max(0, int(free // (activations_per_example * 2 * size)))
 
 
-def _compute_dtype(profile: Profile, policy: str) -> str | None:
+def _compute_dtype(profile: Profile, policy: str, tf32: bool) -> str | None:
     dtype = _COMPUTE_DTYPE.get(policy)
-    if dtype == "float32" and profile.has_tensor_cores("tf32"):
+    if tf32 and dtype == "float32" and profile.has_tensor_cores("tf32"):
         return "tf32"  # TensorFlow's default for float32 matmuls from cc 8.0
     if dtype is None or dtype == "float32" or profile.kind is not DeviceKind.gpu:
         return dtype

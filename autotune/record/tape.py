@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from autotune.record.events import (
     ASIDES,
+    EarlierStudy,
     Event,
     FinalistsCompared,
     InFlight,
@@ -152,7 +153,7 @@ def _same(recorded: Event, event: Event) -> bool:
     if type(recorded) is not type(event):
         return False
     match recorded, event:
-        case (StudyStarted(), _) | (WorkerReady(), _):
+        case (StudyStarted(), _) | (WorkerReady(), _) | (EarlierStudy(), _):
             return True
         case Probed(), Probed():
             return (recorded.trial, recorded.stage) == (event.trial, event.stage)

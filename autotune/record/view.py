@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from autotune.record.events import (
     BASELINE_TRIAL,
+    EarlierStudy,
     Event,
     Exported,
     FidelityPlanned,
@@ -48,6 +49,7 @@ class TrialView:
         objective_gain: the objective's where that is not throughput.
         suspicious: screening pairs during which something disturbed.
         confirming: what was timed in the confirm stage, one a fresh process.
+        vouched_by: the trial that trains identically and went through the gate in its place.
     """
 
     number: int
@@ -65,6 +67,7 @@ class TrialView:
     accuracy: Accuracy | None = None
     failure: Failure | None = None
     confirmation: Confirmation | None = None
+    vouched_by: int | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -102,11 +105,17 @@ class TrialView:
 
 @dataclass
 class StudyView:
-    """A study, folded from its events with `apply`."""
+    """A study, folded from its events with `apply`.
+
+    Attributes:
+        predicted_ms: of the space's predictions, step times by candidate: asked for at each event of each trial.
+    """
 
     started: StudyStarted | None = None
     worker: WorkerReady | None = None
+    earlier: EarlierStudy | None = None
     space: SpacePlanned | None = None
+    predicted_ms: dict[Candidate, float] = field(default_factory=dict)
     fidelity: FidelityPlanned | None = None
     stage: StageStarted | None = None
     current: TrialStarted | None = None
@@ -142,8 +151,11 @@ class StudyView:
                 self.started = event
             case WorkerReady():
                 self.worker = self.worker or event
+            case EarlierStudy():
+                self.earlier = event
             case SpacePlanned():
                 self.space = event
+                self.predicted_ms = {one.candidate: one.step_time_ms for one in event.predicted}
             case FidelityPlanned():
                 self.fidelity = event
             case Note():
@@ -186,6 +198,7 @@ class StudyView:
                 trial = self.trials[event.trial]
                 trial.state, trial.reason = event.state, event.reason
                 trial.accuracy = event.accuracy or trial.accuracy
+                trial.vouched_by = event.vouched_by
                 trial.objective_gain = event.gain or trial.objective_gain
             case _:
                 self._apply_to_finalists(event)

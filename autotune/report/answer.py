@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autotune.printable import printable
 from autotune.record.view import StudyView, TrialView
 from autotune.report import figures, phrases, quoted
 from autotune.report.measure import Measure
@@ -54,10 +55,10 @@ def answer(view: StudyView) -> Answer:
     rows += (*_where(view), *_files(view))
     return Answer(
         found=found,
-        headline=phrases.printable(headline),
-        rows=tuple((phrases.printable(label), phrases.printable(text)) for label, text in rows),
-        warnings=tuple(map(phrases.printable, warnings(view))),
-        command=phrases.printable(command) if command else None,
+        headline=printable(headline),
+        rows=tuple((printable(label), printable(text)) for label, text in rows),
+        warnings=tuple(map(printable, warnings(view))),
+        command=printable(command) if command else None,
         exit_meaning=_exit_meaning(view, found),
     )
 

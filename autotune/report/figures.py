@@ -23,6 +23,13 @@ def xla(trial: TrialView) -> str:
     return text if asked in (Xla.AUTO, Xla(text)) else f"{text}!"
 
 
+def policy(trial: TrialView) -> str:
+    """The policy's name, and `float32 (TF32)` where its matrix products were let run in TF32."""
+    in_force = effect(trial)
+    tf32 = trial.candidate.policy.is_float32 and in_force is not None and in_force.tf32
+    return f"{trial.candidate.policy.name} (TF32)" if tf32 else trial.candidate.policy.name
+
+
 def speed_stage(trial: TrialView) -> Stage | None:
     """The stage that the speed shown comes from."""
     if trial.confirmation is not None and trial.confirmation.speedup is not None:
@@ -117,9 +124,7 @@ def verdict(view: StudyView, trial: TrialView) -> str:
 
 def predicted_step_ms(view: StudyView, candidate: Candidate) -> float | None:
     """What the target's peaks predict [ms]; nothing here was measured on it."""
-    if view.space is None:
-        return None
-    return next((found.step_time_ms for found in view.space.predicted if found.candidate == candidate), None)
+    return view.predicted_ms.get(candidate)
 
 
 def predicted_speedup(view: StudyView, candidate: Candidate) -> float | None:

@@ -25,7 +25,8 @@ def text(raw: str) -> str:
 def trials(view: StudyView) -> Table:
     """One row a trial, failures included."""
     measure, goal = Measure.of(view), Goal.of(view)
-    header = ["trial", "state", "policy", "batch", "XLA", "widths", "steps per execution", "ms/step", "examples/s"]
+    header = ["trial", "state", "policy", "batch", "XLA", "widths", "steps per execution"]
+    header += [*(["further settings"] if _has_further(view) else []), "ms/step", "examples/s"]
     header += [] if goal.is_throughput else [f"{goal.label}, gain"]
     header += ["speedup", "speed from", text(measure.name), "difference", "verdict"]
     predicted = view.space is not None and bool(view.space.predicted)
@@ -44,12 +45,18 @@ def _settings(view: StudyView, trial: TrialView) -> list[str]:
     return [
         str(trial.number),
         figures.state(view, trial),
-        candidate.policy.name,
+        figures.policy(trial),
         str(candidate.batch_size),
         figures.xla(trial),
         phrases.widths(candidate) or UNKNOWN,
         str(candidate.steps_per_execution),
+        *([phrases.further(candidate) or UNKNOWN] if _has_further(view) else []),
     ]
+
+
+def _has_further(view: StudyView) -> bool:
+    """Whether any trial has a setting that is searched only when asked for."""
+    return any(trial.candidate.further for trial in view.trials.values())
 
 
 def _speed(view: StudyView, goal: Goal, trial: TrialView) -> list[str]:
@@ -107,7 +114,7 @@ def trainings(view: StudyView) -> Table:
             continue
         rows.append(
             [
-                *(f"{number}", f"{health.trainings}", phrases.three_digits(training.epoch_s(trial))),
+                *(f"{number}", _count(health), phrases.three_digits(training.epoch_s(trial))),
                 _time_to_accuracy(view, trial),
                 _or_unknown(health.loss_scale, lambda scale: f"{scale:g}"),
                 _or_unknown(health.loss_scale_lowest, lambda scale: f"{scale:g}"),
@@ -117,6 +124,11 @@ def trainings(view: StudyView) -> Table:
             ]
         )
     return _table(header, rows) if rows else []
+
+
+def _count(health: training.Health) -> str:
+    early = f" ({health.stopped_early} stopped early)" if health.stopped_early else ""
+    return f"{health.trainings}{early}"
 
 
 def _time_to_accuracy(view: StudyView, trial: TrialView) -> str:

@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.report.phrases import printable
+from autotune.printable import printable
 from autotune.report.symbols import STYLES
 from autotune.report.tradeoff import Kind, Point, Tradeoff
 
@@ -69,7 +69,8 @@ def _draw(axes: Axes, content: Tradeoff, kind: Kind, points: list[Point]) -> Non
     style, scale = STYLES[kind], content.measure.scale
     for number, point in enumerate(points):
         y = point.metric * scale if point.metric is not None else 0.0
-        name = f"{kind} (not trained)" if point.metric is None else str(kind)
+        untrained = "stopped early" if kind is Kind.REJECTED else "not trained"
+        name = f"{kind} ({untrained})" if point.metric is None else str(kind)
         filled = kind is Kind.BASELINE or point.confirmed
         axes.errorbar(
             [point.gain],

@@ -73,6 +73,9 @@ def _settings(trial: TrialView) -> Iterator[tuple[str, Cell]]:
     yield "xla_in_force", Xla.ON.value if effect and effect.xla else Xla.OFF.value if effect else None
     yield "widths_units", phrases.widths(candidate)
     yield "steps_per_execution", candidate.steps_per_execution
+    yield "accumulation", candidate.accumulation
+    yield "pipeline", candidate.pipeline.value
+    yield "tf32_asked", phrases.on_off(candidate.tf32)
     yield "parameters", effect.parameters if effect else None
     yield "loss_scaling", effect.loss_scaling if effect else None
     yield "tf32", effect.tf32 if effect else None
@@ -87,6 +90,7 @@ def _screened(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:
     yield "screen_timing_verdict", trial.timing.value if trial.timing else None
     yield from _interval("screen_gain_ratio", trial.speedup if Goal.of(view).is_throughput else trial.objective_gain)
     yield from _blocks("screen", timed)
+    yield "screen_given_up_below", probe.hopeless_below if probe else None
     yield "build_s", timed.build_s
     yield "first_step_s", timed.first_step_s
     yield "compile_s", timed.compile_s
@@ -113,7 +117,7 @@ def _trained(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:
     yield "learning_rate", recipe.learning_rate if recipe else None
     stage = Stage.BASELINE if trial.is_baseline else Stage.VERIFY
     deltas = trial.deltas.get(stage, {})
-    yield "verify_seeds", len(trial.runs.get(stage, ())) or None
+    yield "verify_seeds", sum(run.stopped is None for run in trial.runs.get(stage, ())) or None
     yield "verify_metric", trial.metric(stage)
     yield "verify_metric_delta", sum(deltas.values()) / len(deltas) if deltas else None
     yield "epoch_s", training.epoch_s(trial)
@@ -138,6 +142,7 @@ def _health(found: training.Health | None) -> Iterator[tuple[str, Cell]]:
     yield "skipped_steps", found.skipped_steps if found else None
     yield "skipped_steps_share", found.skipped_share if found else None
     yield "non_finite_trainings", found.non_finite if found else None
+    yield "trainings_stopped_early", found.stopped_early if found else None
 
 
 def _confirmed(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:

@@ -188,8 +188,9 @@ def _kind(view: StudyView, trial: TrialView) -> Kind:
 def _details(view: StudyView, trial: TrialView) -> tuple[str, ...]:
     candidate = trial.candidate
     return (
-        f"trial {trial.number}: {candidate.policy}, batch {candidate.batch_size}, XLA {figures.xla(trial)}",
+        f"trial {trial.number}: {figures.policy(trial)}, batch {candidate.batch_size}, XLA {figures.xla(trial)}",
         f"widths {phrases.widths(candidate) or 'none'}, steps per execution {candidate.steps_per_execution}",
+        *filter(None, [phrases.further(candidate)]),
         *_timed(view, trial),
         *_trained(view, trial),
         phrases.one_line(figures.verdict(view, trial)),

@@ -23,6 +23,7 @@ class Health:
         skipped_steps: steps that the loss scaler skipped.
         skipped_share: of all steps that were attempted, 0 to 1.
         non_finite: trainings whose loss or metric was not finite.
+        stopped_early: trainings that ended early, hopelessly behind float32's learning curve.
     """
 
     trainings: int
@@ -31,6 +32,7 @@ class Health:
     skipped_steps: int
     skipped_share: float
     non_finite: int
+    stopped_early: int = 0
 
 
 def health(runs: Sequence[TrainingRun]) -> Health | None:
@@ -45,8 +47,9 @@ def health(runs: Sequence[TrainingRun]) -> Health | None:
         loss_scale=min(ends, default=None),
         loss_scale_lowest=min(ends + passed, default=None),
         skipped_steps=skipped,
-        skipped_share=skipped / max(1, sum(run.recipe.total_steps for run in runs)),
-        non_finite=sum(not run.loss_finite or run.metric is None for run in runs),
+        skipped_share=skipped / max(1, sum(run.asked_steps for run in runs)),
+        non_finite=sum(not run.loss_finite or run.metric_is_lost for run in runs),
+        stopped_early=sum(run.stopped is not None for run in runs),
     )
 
 
@@ -66,7 +69,7 @@ def time_to_accuracy(view: StudyView, trial: TrialView) -> TimeToAccuracy | None
     if trial.confirmation is not None and trial.confirmation.time_to_accuracy is not None:
         return trial.confirmation.time_to_accuracy
     measure, baseline = Measure.of(view), view.baseline
-    runs = {run.seed: run for run in trial.runs.get(Stage.VERIFY, ())}
+    runs = {run.seed: run for run in trial.runs.get(Stage.VERIFY, ()) if run.stopped is None}
     if baseline is None or trial.is_baseline or not runs:
         return None
     reference = {run.seed: run for run in all_runs(baseline) if run.seed in runs}

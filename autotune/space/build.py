@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 from autotune.config.hardware import DeviceKind
 from autotune.config.schema import Config
 from autotune.hardware.device import Device
 from autotune.hardware.profile import Profile
 from autotune.hardware.roofline import batch_bound
+from autotune.space.further import accumulations, arrays_gb, pipelines, tf32_settings
 from autotune.space.recipe import Fidelity
-from autotune.space.space import Space
+from autotune.space.space import Kind, Space
 from autotune.space.widths import width_choices
-from autotune.trial import Candidate, LeftOut, Policy, Probe, Xla
+from autotune.trial import Candidate, DatasetFacts, LeftOut, Pipeline, Policy, Probe, Xla
 
 # One call of the train function costs the host one or two milliseconds beside the steps themselves, so more steps a
 # call cannot gain 2 % (the threshold of FASTER) once a step takes this long. It is told from the baseline's speed,
@@ -42,10 +44,18 @@ def own_widths(config: Config, accelerator: str) -> tuple[int, ...]:
 
 def baseline_candidate(config: Config, accelerator: str) -> Candidate:
     """The user's own settings in float32, XLA as Keras would choose."""
-    return Candidate(Policy("float32"), config.train.batch_size, Xla.AUTO, own_widths(config, accelerator))
+    own = Candidate(Policy("float32"), config.train.batch_size, Xla.AUTO, own_widths(config, accelerator))
+    return replace(own, tf32=config.train.tf32)
 
 
-def build_space(config: Config, device: Device, target: Profile, baseline: Probe, fidelity: Fidelity) -> Space:
+def build_space(
+    config: Config,
+    device: Device,
+    target: Profile,
+    baseline: Probe,
+    fidelity: Fidelity,
+    data: DatasetFacts | None = None,
+) -> Space:
     """The space that this device can be asked about.
 
     Args:
@@ -54,24 +64,30 @@ def build_space(config: Config, device: Device, target: Profile, baseline: Probe
         target: decides the alignments.
         baseline: its probe; XLA in force resolves the baseline's `auto`, its speed bounds steps_per_execution.
         fidelity: bounds the batch by the examples of an epoch.
+        data: says what the training arrays take of the device's memory; None if nothing asks for them there.
     """
     left_out: list[LeftOut] = []
     policies = _policies(config, device, left_out)
     bounds = _largest_batch(config, device, target, baseline, policies)
+    micro = _largest_micro_batch(config, device, target, baseline, policies, arrays_gb(data, baseline))
     batches = _batch_sizes(config, bounds, fidelity, left_out)
     widths = _widths(config, target, policies, baseline.candidate.widths, left_out)
     steps, longest_batch = _steps_per_execution(config, fidelity, baseline, batches, left_out)
     own = baseline.candidate
-    in_force = Xla.ON if baseline.effect.xla else Xla.OFF
+    beside_data = [bound for (_, _, pipeline), bound in micro if pipeline is Pipeline.DEVICE]
     return Space(
-        baseline=Candidate(own.policy, own.batch_size, in_force, own.widths, own.steps_per_execution),
+        baseline=replace(own, xla=Xla.ON if baseline.effect.xla else Xla.OFF),
         policies=policies,
         batch_sizes=batches,
         xla=tuple(Xla.ON if on else Xla.OFF for on in config.search.xla),
         steps_per_execution=steps,
         widths=widths,
-        left_out=tuple(left_out),
+        accumulations=accumulations(config, batches, left_out),
+        tf32=tf32_settings(config, baseline, left_out),
+        pipelines=pipelines(config, beside_data, left_out),
+        left_out=tuple(left_out),  # after all that adds to it
         largest_batch=bounds,
+        largest_micro_batch=micro,
         examples=fidelity.examples,
         longest_batch_for_more=longest_batch,
     )
@@ -92,13 +108,24 @@ def _policies(config: Config, device: Device, left_out: list[LeftOut]) -> tuple[
 
 
 def _largest_batch(
-    config: Config, device: Device, target: Profile, baseline: Probe, policies: Sequence[Policy]
+    config: Config,
+    device: Device,
+    target: Profile,
+    baseline: Probe,
+    policies: Sequence[Policy],
+    *,
+    more_slots: int = 0,
+    taken_gb: float = 0.0,
 ) -> _Bounds:
-    """By policy, the largest batch that fits both into the device here and into the target."""
+    """By policy, the largest batch that fits both into the device here and into the target.
+
+    `more_slots` are values per parameter beside the optimizer's own; `taken_gb` is what others have of the memory.
+    """
     device_mb = device.memory_total_mb
-    sizes_gb = (None if device_mb is None else device_mb / _MIB_PER_GIB, target.memory_gb)
+    known_gb = (None if device_mb is None else device_mb / _MIB_PER_GIB, target.memory_gb)
+    sizes_gb = [None if size is None else max(0.0, size - taken_gb) for size in known_gb]
     activations = sum(layer.activations_per_example for layer in baseline.effect.layers)
-    slots = optimizer_slots(config)
+    slots = optimizer_slots(config) + more_slots
 
     def bound(policy: Policy) -> int | None:
         found = (
@@ -110,14 +137,28 @@ def _largest_batch(
     return tuple((policy, bound(policy)) for policy in policies)
 
 
+def _largest_micro_batch(
+    config: Config, device: Device, target: Profile, baseline: Probe, policies: Sequence[Policy], data_gb: float
+) -> tuple[tuple[Kind, int | None], ...]:
+    """The same where gradients accumulate, in one value per parameter, or where the training arrays are beside it."""
+    found: list[tuple[Kind, int | None]] = []
+    for accumulates, pipeline in itertools.product((False, True), Pipeline):
+        taken_gb = data_gb if pipeline is Pipeline.DEVICE else 0.0
+        bounds = _largest_batch(
+            config, device, target, baseline, policies, more_slots=int(accumulates), taken_gb=taken_gb
+        )
+        found += [((policy, accumulates, pipeline), bound) for policy, bound in bounds]
+    return tuple(found)
+
+
 def _batch_sizes(config: Config, bounds: _Bounds, fidelity: Fidelity, left_out: list[LeftOut]) -> tuple[int, ...]:
     own = config.train.batch_size
-    most = fidelity.examples // _FEWEST_STEPS_PER_EPOCH
+    most, parts = fidelity.examples // _FEWEST_STEPS_PER_EPOCH, max(config.search.accumulation)
     kept: list[int] = []
     refused: list[LeftOut] = []
     for batch in config.search.batch_sizes or _doubled(own, config.search.max_batch_factor):
         # An estimate: the user's own batch, and smaller ones, have run here already.
-        full = [policy for policy, bound in bounds if bound is not None and bound < batch > own]
+        full = [policy for policy, bound in bounds if bound is not None and bound * parts < batch > own]
         if batch > most:
             reason = f"an epoch of {fidelity.examples:,} examples would have fewer than {_FEWEST_STEPS_PER_EPOCH} steps"
             refused.append(LeftOut(f"batch {batch}", reason))
@@ -126,6 +167,11 @@ def _batch_sizes(config: Config, bounds: _Bounds, fidelity: Fidelity, left_out: 
         else:
             kept.append(batch)
             refused += [LeftOut(f"batch {batch} in {policy}", "above the memory bound") for policy in full]
+            refused += [
+                LeftOut(f"batch {batch} in {policy}, in micro-batches above {bound}", "above the memory bound")
+                for policy, bound in bounds
+                if bound is not None and bound < batch <= bound * parts and batch > own
+            ]
     chosen = tuple(kept) or (own,)
     left_out += [left for left in refused if left.what not in {f"batch {batch}" for batch in chosen}]
     return chosen

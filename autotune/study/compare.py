@@ -9,6 +9,7 @@ from autotune.decide import gain, health, suspicion, timing
 from autotune.errors import TrialFault
 from autotune.record.events import Probed, TrialStarted
 from autotune.study.context import StudyContext
+from autotune.study.racing import hopeless_below
 from autotune.trial import Candidate, Failure, FailureKind, Interval, Probe, Stage, Suspicion, TimingVerdict
 
 _READ_FROM_A_PROBE = (Objective.energy, Objective.memory)
@@ -31,7 +32,8 @@ def probed(context: StudyContext, trial: int, candidate: Candidate, stage: Stage
     began = context.clock()
     with context.faults(trial, candidate, stage) as fault:
         reference = (context.baseline, context.recipe(context.baseline))
-        probe = context.executor.probe(candidate, context.recipe(candidate), reference, stage)
+        below = hopeless_below(context, candidate) if stage is Stage.SCREEN else None
+        probe = context.executor.probe(candidate, context.recipe(candidate), reference, stage, below)
         found = _judged(context, trial, stage, probe, began)
     return fault[0] if fault else found
 

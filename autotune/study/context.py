@@ -20,8 +20,18 @@ from autotune.record.view import StudyView
 from autotune.space.recipe import Fidelity, recipe_for
 from autotune.study.budget import Budget
 from autotune.study.plan import Plan, evaluations_of
-from autotune.trial import Candidate, DatasetFacts, Failure, FailureKind, Probe, Recipe, Stage, TrainingRun
-from autotune.worker.executor import Executor
+from autotune.trial import (
+    Candidate,
+    DatasetFacts,
+    EarlyStop,
+    Failure,
+    FailureKind,
+    Probe,
+    Recipe,
+    Stage,
+    TrainingRun,
+)
+from autotune.worker.contract import Executor
 
 # Confirmation seeds are far from the verify stage's, whatever their number.
 CONFIRM_SEED_OFFSET = 1000
@@ -109,6 +119,14 @@ class StudyContext:
         return 1 / self.data.validation if self.config.constraint.metric in SHARE_METRICS else 0.0
 
     @property
+    def untrained_metric(self) -> float | None:
+        """The metric of a model that only guesses; None where that is not known."""
+        assert self.data is not None
+        if self.config.constraint.metric not in SHARE_METRICS or not self.data.num_classes:
+            return None
+        return 1 / self.data.num_classes if self.higher else 1 - 1 / self.data.num_classes
+
+    @property
     def busy_s(self) -> float:
         """What the study has taken by its record, without the time between sessions [s]."""
         return self.record.elapsed_s - self.record.lost_s
@@ -152,18 +170,26 @@ class StudyContext:
         return {seed: runs[seed] for seed in seeds if seed in runs}
 
     def train(
-        self, trial: int, candidate: Candidate, seed: int, stage: Stage, keep: str | None = None
+        self,
+        trial: int,
+        candidate: Candidate,
+        seed: int,
+        stage: Stage,
+        keep: str | None = None,
+        stops: tuple[EarlyStop, ...] = (),
     ) -> TrainingRun | None:
         """Train on one seed and record it; None when it failed, which is recorded too.
 
         Args:
+            trial, candidate, seed, stage: what is trained, and for what.
             keep: file name under which the trained model is kept in the run's `models` folder.
+            stops: where it ends early, and below what; a run that was stopped has no metric.
         """
         self.record.append(TrialStarted(trial, stage, candidate, seed))
         began = self.clock()
         with self.faults(trial, candidate, stage, seed) as fault:
             keep_path = self.record.path.parent / MODELS / keep if keep else None
-            run = self.executor.train(candidate, seed, self.recipe(candidate), keep_path)
+            run = self.executor.train(candidate, seed, self.recipe(candidate), keep_path, stops)
             failure = health.training_failure(run, self.config.constraint.max_skipped_share)
             delta = None if failure else self._delta(trial, seed, run.metric)
             # One that failed is recorded with what it measured of itself, such as a loss scale that collapsed.

@@ -70,7 +70,9 @@ def judge(context: StudyContext, evidence: Evidence, level: float) -> Accuracy |
 
 def _pilot(context: StudyContext, number: int) -> list[float]:
     """What the gate saw, as distances from the margin: its mean picked this candidate, its spread tells no less."""
-    found = context.view.trials[number].deltas.get(Stage.VERIFY, {})
+    trial = context.view.trials[number]
+    trained = trial if trial.vouched_by is None else context.view.trials[trial.vouched_by]
+    found = trained.deltas.get(Stage.VERIFY, {})
     return [delta + context.margin_on(seed) for seed, delta in found.items()]
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from autotune.decide import accuracy, learning
+from autotune.config.objective import Objective
+from autotune.config.search import Verify
+from autotune.decide import accuracy, learning, stopping
 from autotune.record.events import TrialJudged
 from autotune.record.view import TrialView
 from autotune.study.context import StudyContext
-from autotune.trial import Interval, Stage, TrainingRun, TrialState
+from autotune.trial import EarlyStop, Interval, Stage, TrainingRun, TrialState
 
 # Of the interval that is shown beside the gate's mean, which decides alone.
 _GATE_LEVEL = 0.025
+
+_WITHOUT_CURVES = (Objective.throughput, Objective.energy, Objective.memory)
+"""Objectives for which a training is good for its metric at the end and nothing else."""
 
 
 def passes(context: StudyContext, trial: TrialView) -> bool:
@@ -21,21 +27,66 @@ def passes(context: StudyContext, trial: TrialView) -> bool:
     runs: dict[int, TrainingRun] = {}
     deltas: list[float] = []
     for seed in seeds:
-        run = context.train(trial.number, trial.candidate, seed, Stage.VERIFY)
+        stops = _stops(context, seed, _needed(context, margins, deltas))
+        run = context.train(trial.number, trial.candidate, seed, Stage.VERIFY, stops=stops)
         if run is None:
             return False
+        if run.stopped is not None:
+            return _rejected(context, trial, _why_stopped(context, run, run.stopped))
         assert run.metric is not None
         runs[seed] = run
         deltas.append(context.oriented(run.metric, context.baseline_metrics[seed]))
         left = len(seeds) - len(deltas)
         if left and (-accuracy.GATE * sum(margins) - sum(deltas)) / left > context.margin:
-            reason = (
+            return _rejected(
+                context,
+                trial,
                 f"stopped after {len(deltas)} of {len(seeds)} seeds at {context.told(deltas[-1])}: the rest would have"
-                " to beat float32 by more than the margin"
+                " to beat float32 by more than the margin",
             )
-            context.record.append(TrialJudged(trial.number, TrialState.REJECTED, reason))
-            return False
     return _judged(context, trial, runs, deltas, margins)
+
+
+def _rejected(context: StudyContext, trial: TrialView, reason: str) -> bool:
+    context.record.append(TrialJudged(trial.number, TrialState.REJECTED, reason))
+    return False
+
+
+def _needed(context: StudyContext, margins: Sequence[float], deltas: Sequence[float]) -> float:
+    """The least difference on the next seed with which the gate may still be passed; never above -margin.
+
+    So one that is stopped early is expected to have lost more than the margin on that seed.
+    """
+    later = len(margins) - len(deltas) - 1
+    least = -accuracy.GATE * sum(margins) - sum(deltas) - later * context.margin
+    return min(least, -context.margin)
+
+
+def _stops(context: StudyContext, seed: int, needed: float) -> tuple[EarlyStop, ...]:
+    """Where a training on this seed is hopeless; nowhere if trainings are wanted whole."""
+    search = context.config.search
+    whole = search.verify is Verify.all or context.config.objective.name not in _WITHOUT_CURVES
+    untrained = context.untrained_metric
+    if not search.early_stop or whole or untrained is None:
+        return ()
+    return stopping.early_stops(
+        context.baseline_runs([seed])[seed].curve,
+        [run.curve for run in context.baseline_runs(context.first_metrics).values()],
+        needed=needed,
+        untrained=untrained,
+        higher=context.higher,
+    )
+
+
+def _why_stopped(context: StudyContext, run: TrainingRun, stopped: EarlyStop) -> str:
+    seen = next(point.metric for point in run.curve if point.epoch == stopped.epoch)
+    assert seen is not None
+    behind = context.size(abs(stopped.metric - seen))
+    return (
+        f"stopped early on seed {run.seed}, after epoch {stopped.epoch} of {run.recipe.epochs}: {behind} below what"
+        f" float32's learning curve leaves room for (a candidate that loses nothing ends so in at most"
+        f" {stopping.ERROR:.0%} of cases)"
+    )
 
 
 def _judged(
@@ -64,6 +115,8 @@ def _time_gain(context: StudyContext, runs: dict[int, TrainingRun]) -> Interval 
 
 
 def clearly_lost(context: StudyContext, trial: TrialView) -> bool:
-    """Whether every seed lost more than the margin."""
+    """Whether every seed lost more than the margin, or was so far behind that it was stopped early."""
     deltas = trial.deltas.get(Stage.VERIFY, {}).values()
-    return trial.state is TrialState.REJECTED and bool(deltas) and max(deltas) < -context.margin
+    stopped = any(run.stopped is not None for run in trial.runs.get(Stage.VERIFY, ()))
+    lost = all(delta < -context.margin for delta in deltas)
+    return trial.state is TrialState.REJECTED and lost and bool(deltas or stopped)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
+from dataclasses import fields
 from typing import Any
 
 import optuna
@@ -12,150 +13,213 @@ from optuna.trial import TrialState, create_trial
 
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
-from autotune.study.ruled_out import RuledOut
-from autotune.trial import Candidate, FailureKind, LeftOut, Policy, Xla
+from autotune.study.batch_sizes import BatchSizes, Found, could_hold
+from autotune.study.guesses import first_guesses
+from autotune.study.prior import Expected
+from autotune.study.ruled_out import RuledOut, grouped
+from autotune.study.samplers import optuna_sampler, sampler_for
+from autotune.trial import Candidate, FailureKind, LeftOut, Pipeline, Policy, Xla
 
-# How often TPE may propose what was measured already before an unmeasured candidate is drawn instead.
+# How often a sampler may propose what was measured already before an unmeasured candidate is drawn instead.
 _MOST_REPEATS = 20
-
-_STARTUP_TRIALS = 4
 
 _CONSTRAINT = "measurable"
 
+FURTHER = ("accumulation", "tf32", "pipeline")
+"""What is searched only when it is asked for, and is a parameter of Optuna's only then."""
+
+_TF32 = {None: "default", True: "on", False: "off"}
+
 
 class Proposer:
-    """Proposes candidates that were not measured yet and are not ruled out by failures.
+    """Proposes candidates that were not measured yet and are not ruled out by what was measured or failed.
 
-    Nothing but the seed and the sequence of calls decides what comes next.
+    Nothing but the arguments and the sequence of calls decides what comes next: what should come first, what a person
+    would try first, batch sizes that are found between one that fitted and one that did not, then the sampler. `grid`
+    and `random` are what their names say: their order knows nothing.
 
     Args:
         space: what there is to propose.
         search: sampler, its seed, and how many trials there are; a space no larger than that is measured whole.
+        first: comes before all else, as far as this space could hold it.
+        expected: throughput by policy and batch that the device's peaks let expect; orders the first guesses.
+
+    Attributes:
+        begins_with: those of `first` that are proposed.
+        told: why the candidate that was asked last is one that the space did not plan, or None.
     """
 
-    def __init__(self, space: Space, search: SearchConfig) -> None:
+    def __init__(
+        self, space: Space, search: SearchConfig, first: Iterable[Candidate] = (), expected: Expected | None = None
+    ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._own = space.baseline
         self._left = dict.fromkeys(space.candidates())  # a dict keeps the order
         self._whole = len(self._left) <= search.trials
+        self._sampler = sampler_for(search, len(self._left))
         self._random = random.Random(search.seed)
-        self._first = list(first_guesses(space))
+        self.begins_with: tuple[Candidate, ...] = ()
+        self._first: list[Candidate] = []
+        if search.sampler.informed:
+            self.begins_with = tuple(one for one in first if could_hold(space, one, search))
+            self._first = [*self.begins_with, *first_guesses(space, expected)]
+        self._left |= dict.fromkeys(self.begins_with)  # a batch size that was found is none of the planned ones
         self._distributions = distributions(space)
+        self._planned = frozenset(space.batch_sizes)
         self._rules = RuledOut()
         self._rules.measured(space.baseline)
+        most = space.baseline.batch_size * search.max_batch_factor
+        self._sizes = BatchSizes(space, most) if search.batch_sizes is None else None
         self._pending: optuna.Trial | None = None
-        self._study = optuna.create_study(direction="maximize", sampler=_sampler(search))
+        self._study = optuna.create_study(direction="maximize", sampler=optuna_sampler(self._sampler, search))
+        self.told: str | None = None
 
     @property
     def ruled_out(self) -> tuple[LeftOut, ...]:
-        """Candidates that were never proposed because of what others failed at, by reason."""
-        return self._rules.told(self._left)
+        """Candidates that were never proposed because of what others showed, by reason."""
+        return grouped(self._left, self._reason)
+
+    @property
+    def largest_batches(self) -> tuple[str, ...]:
+        """The largest batches that were found to fit, for a reader."""
+        return tuple(self._sizes.largest()) if self._sizes else ()
 
     def ask(self) -> Candidate | None:
         """The next candidate, or None when every one was proposed or ruled out."""
-        worthwhile = dict.fromkeys(one for one in self._left if self._rules.reason(one) is None)
-        if not worthwhile:
-            return None
+        worthwhile = dict.fromkeys(one for one in self._left if self._reason(one) is None)
         candidate = next((guess for guess in self._first if guess in worthwhile), None)
-        if candidate is None and not self._whole:
-            candidate = self._ask_sampler(worthwhile)
+        found = None
+        if candidate is None and not (self._whole and worthwhile):
+            found = self._found()
         if candidate is None:
-            candidate = next(iter(worthwhile)) if self._whole else self._random.choice(list(worthwhile))
-        del self._left[candidate]
+            candidate = found.candidate if found else self._chosen(worthwhile)
+        self.told = found.reason if found else None
+        if candidate is not None:
+            self._left.pop(candidate, None)
+            if self._pending is None and self._sampler is Sampler.nsga2 and candidate.batch_size in self._planned:
+                self._pending = self._enqueued(candidate)
         return candidate
 
     def tell(self, candidate: Candidate, speedup: float) -> None:
         """A candidate's measured speedup."""
         self._rules.measured(candidate)
-        self._teach(candidate, speedup, {})
+        if self._sizes:
+            self._sizes.measured(candidate, speedup)
+        # A Gaussian process refuses trials of which only some have the constraint.
+        self._teach(candidate, speedup, {_CONSTRAINT: -1.0} if self._sampler is Sampler.gp else {})
 
     def fail(self, candidate: Candidate, kind: FailureKind) -> None:
         """A candidate without a result: what it rules out is not proposed, and the sampler avoids its like."""
         self._rules.failed(candidate, kind)
+        if self._sizes:
+            self._sizes.failed(candidate, kind)
         # Samplers ignore a failed trial and would come back to it. One that violates a constraint is complete: TPE
         # puts it among the bad ones, whatever its value, which it only must have.
         self._teach(candidate, 0.0, {_CONSTRAINT: 1.0})
 
+    def _reason(self, candidate: Candidate) -> str | None:
+        """Why a candidate is not worth a trial, or None if it is."""
+        return self._rules.reason(candidate) or (self._sizes.reason(candidate) if self._sizes else None)
+
+    def _found(self) -> Found | None:
+        found = self._sizes.next() if self._sizes else None
+        return found if found and self._reason(found.candidate) is None else None
+
+    def _chosen(self, worthwhile: Collection[Candidate]) -> Candidate | None:
+        """The sampler's choice; the next in order for a grid, any where the sampler only repeats itself."""
+        if not worthwhile:
+            return None
+        if self._sampler is Sampler.grid:
+            return next(iter(worthwhile))
+        return self._ask_sampler(worthwhile) or self._random.choice(list(worthwhile))
+
     def _teach(self, candidate: Candidate, value: float, constraints: dict[str, float]) -> None:
-        if self._pending is None:
+        trial, self._pending = self._pending, None
+        if trial is not None:
+            for name, violation in constraints.items():
+                trial.set_constraint(name, violation)
+            self._study.tell(trial, value)
+        elif candidate.batch_size in self._planned:  # else it has no place among the sampler's choices
             kinds = self._distributions
             self._study.add_trial(
-                create_trial(params=params(candidate), distributions=kinds, value=value, constraints=constraints)
+                create_trial(params=params(candidate, kinds), distributions=kinds, value=value, constraints=constraints)
             )
-            return
-        for name, violation in constraints.items():
-            self._pending.set_constraint(name, violation)
-        self._study.tell(self._pending, value)
-        self._pending = None
+
+    def _enqueued(self, candidate: Candidate) -> optuna.Trial:
+        """The sampler's own trial of what it did not choose: NSGA-II breeds from no others."""
+        self._study.enqueue_trial(params(candidate, self._distributions))
+        trial = self._study.ask(self._distributions)
+        _ = trial.relative_params  # where all is given Optuna does not ask the sampler, which then counts it nowhere
+        return trial
 
     def _ask_sampler(self, worthwhile: Collection[Candidate]) -> Candidate | None:
         for _ in range(_MOST_REPEATS):
             trial = self._study.ask(self._distributions)
-            candidate = from_params(trial.params)
+            candidate = from_params(trial.params, self._own)
             if candidate in worthwhile:
                 self._pending = trial
                 return candidate
-            # TPE does not learn from a failed trial, so what is known already does not count twice.
+            # No sampler learns from a failed trial, so what is known already does not count twice.
             self._study.tell(trial, state=TrialState.FAIL)
+            if self._sampler is Sampler.gp:  # it would only repeat itself, and takes long for it
+                return min(worthwhile, key=lambda one: _differences(one, candidate))
         return None
 
 
-def first_guesses(space: Space) -> Iterator[Candidate]:
-    """What a person would try first, at the user's own widths.
-
-    The first of these is also the answer to the question that people ask: "what did mixed precision alone do?" Then the
-    next batch, which changes least and so keeps the accuracy best, in 16 bit and in float32; then what large batches
-    could give; then more steps per call where accuracy is safest.
-    """
-    own, sizes = space.baseline, sorted(space.batch_sizes)
-    middle, largest = sizes[len(sizes) // 2], sizes[-1]
-    following = next((size for size in sizes if size > own.batch_size), own.batch_size)
-    steps = max(space.steps_per_execution)
-    xla = Xla.OFF if Xla.OFF in space.xla else space.xla[0]
-    low = [policy for policy in space.policies if not policy.is_float32] or list(space.policies)
-    order = [(policy, batch, 1) for batch in (own.batch_size, following) for policy in low]
-    order.append((Policy("float32"), following, 1))
-    order += [(policy, batch, 1) for batch in (largest, middle) for policy in low]
-    order += [(low[0], batch, steps) for batch in (own.batch_size, following)]
-    guesses = [Candidate(policy, batch, xla, own.widths, calls) for policy, batch, calls in order]
-    held = (guess for guess in guesses if guess.policy in space.policies and space.holds(guess))
-    return iter(dict.fromkeys(held))
+def _differences(one: Candidate, other: Candidate) -> int:
+    """In how many settings two candidates differ."""
+    return sum(getattr(one, field.name) != getattr(other, field.name) for field in fields(one))
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:
     """The space as Optuna's distributions; widths are one dimension, as `3000-1000`."""
-    return {
+    found: dict[str, BaseDistribution] = {
         "policy": CategoricalDistribution([policy.name for policy in space.policies]),
         "batch_size": CategoricalDistribution(list(space.batch_sizes)),
         "xla": CategoricalDistribution([xla.value for xla in space.xla]),
         "steps_per_execution": CategoricalDistribution(list(space.steps_per_execution)),
         "widths": CategoricalDistribution([_joined(widths) for widths in space.widths]),
     }
+    further: dict[str, list[Any]] = {
+        "accumulation": list(space.accumulations),
+        "tf32": [_TF32[value] for value in space.tf32],
+        "pipeline": [pipeline.value for pipeline in space.pipelines],
+    }
+    return found | {name: CategoricalDistribution(values) for name, values in further.items() if len(values) > 1}
 
 
-def params(candidate: Candidate) -> dict[str, Any]:
-    """A candidate as Optuna's parameters."""
+def params(candidate: Candidate, searched: Collection[str] = ()) -> dict[str, Any]:
+    """A candidate as Optuna's parameters; of those that are searched only when asked for, the ones that were."""
+    further = {
+        "accumulation": candidate.accumulation,
+        "tf32": _TF32[candidate.tf32],
+        "pipeline": candidate.pipeline.value,
+    }
     return {
         "policy": candidate.policy.name,
         "batch_size": candidate.batch_size,
         "xla": candidate.xla.value,
         "steps_per_execution": candidate.steps_per_execution,
         "widths": _joined(candidate.widths),
+        **{name: value for name, value in further.items() if name in searched},
     }
 
 
-def from_params(values: dict[str, Any]) -> Candidate:
-    """The candidate of Optuna's parameters."""
-    widths = tuple(int(width) for width in values["widths"].split("-") if width)
+def from_params(values: dict[str, Any], own: Candidate) -> Candidate:
+    """The candidate of Optuna's parameters; what is not searched is the user's own, as is TF32 but for float32."""
+    policy = Policy(values["policy"])
+    asked = {name: value for value, name in _TF32.items()}.get(values.get("tf32", ""), own.tf32)
     return Candidate(
-        Policy(values["policy"]), values["batch_size"], Xla(values["xla"]), widths, values["steps_per_execution"]
+        policy=policy,
+        batch_size=values["batch_size"],
+        xla=Xla(values["xla"]),
+        widths=tuple(int(width) for width in values["widths"].split("-") if width),
+        steps_per_execution=values["steps_per_execution"],
+        accumulation=values.get("accumulation", own.accumulation),
+        tf32=asked if policy.is_float32 else own.tf32,
+        pipeline=Pipeline(values.get("pipeline", own.pipeline)),
     )
 
 
 def _joined(widths: tuple[int, ...]) -> str:
     return "-".join(map(str, widths))
-
-
-def _sampler(search: SearchConfig) -> optuna.samplers.BaseSampler:
-    if search.sampler is Sampler.random:
-        return optuna.samplers.RandomSampler(seed=search.seed)
-    return optuna.samplers.TPESampler(seed=search.seed, n_startup_trials=_STARTUP_TRIALS, multivariate=True)

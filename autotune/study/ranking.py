@@ -17,6 +17,9 @@ def departures(candidate: Candidate, baseline: Candidate) -> int:
             candidate.xla is Xla.ON,
             candidate.widths != baseline.widths,
             candidate.steps_per_execution != baseline.steps_per_execution,
+            candidate.accumulation != baseline.accumulation,
+            candidate.tf32 != baseline.tf32,
+            candidate.pipeline != baseline.pipeline,
         )
     )
 

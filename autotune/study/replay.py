@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 from autotune.errors import TrialFault, UserError
 from autotune.record.events import FinalistsCompared, Probed, Trained, TrialFailed, TrialStarted
 from autotune.record.tape import Tape
-from autotune.trial import Candidate, Failure, FailureKind, Probe, Recipe, Stage, TrainingRun
-from autotune.worker.executor import Executor
+from autotune.trial import Candidate, EarlyStop, Failure, FailureKind, Probe, Recipe, Stage, TrainingRun
+from autotune.worker.contract import Executor
 
 # A candidate that takes the machine down does so again: but pre-emption may hit one that takes long, too.
 _MOST_DEATHS = 3
@@ -46,7 +46,12 @@ class ReplayingExecutor:
         self._read(tape)
 
     def probe(
-        self, candidate: Candidate, recipe: Recipe, reference: tuple[Candidate, Recipe] | None, stage: Stage
+        self,
+        candidate: Candidate,
+        recipe: Recipe,
+        reference: tuple[Candidate, Recipe] | None,
+        stage: Stage,
+        hopeless_below: float | None = None,
     ) -> Probe:
         """See `Executor.probe`."""
         beside = reference[0] if reference is not None and stage is Stage.VERIFY else None
@@ -54,16 +59,28 @@ class ReplayingExecutor:
             probe = _result(recorded.popleft())
             self._executor.recall(candidate, probe)
             return probe
-        return self._measured(candidate, stage, None, lambda: self._executor.probe(candidate, recipe, reference, stage))
+        return self._measured(
+            candidate,
+            stage,
+            None,
+            lambda: self._executor.probe(candidate, recipe, reference, stage, hopeless_below),
+        )
 
-    def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:
+    def train(
+        self,
+        candidate: Candidate,
+        seed: int,
+        recipe: Recipe,
+        keep_path: Path | None = None,
+        stops: tuple[EarlyStop, ...] = (),
+    ) -> TrainingRun:
         """See `Executor.train`.
 
         Raises:
             UserError: the model that was kept is gone.
         """
         recorded = self._trainings[candidate, seed]
-        if recorded and getattr(recorded[0], "recipe", recipe) == recipe:
+        if recorded and _answers(recorded[0], recipe, stops):
             run = _result(recorded.popleft())
             if keep_path is not None and not keep_path.is_file():
                 raise UserError(
@@ -71,7 +88,9 @@ class ReplayingExecutor:
                     " (study.resume=false)"
                 )
             return run
-        return self._measured(candidate, None, seed, lambda: self._executor.train(candidate, seed, recipe, keep_path))
+        return self._measured(
+            candidate, None, seed, lambda: self._executor.train(candidate, seed, recipe, keep_path, stops)
+        )
 
     def replace(self) -> None:
         """Go on in a fresh process, which the first one of this session still is."""
@@ -117,6 +136,13 @@ class ReplayingExecutor:
             self._probes[asked.candidate, event.stage, None].append(event.failure)
         else:
             self._trainings[asked.candidate, event.seed].append(event.failure)
+
+
+def _answers(recorded: TrainingRun | Failure, recipe: Recipe, stops: tuple[EarlyStop, ...]) -> bool:
+    """Whether it is what is asked for: of this recipe, and stopped early only where it would be again."""
+    if isinstance(recorded, Failure):
+        return True
+    return recorded.recipe == recipe and (recorded.stopped is None or recorded.stopped in stops)
 
 
 def _result(recorded: T | Failure) -> T:

@@ -3,7 +3,8 @@
 Three rules, from what is nearly certain to what needs to be seen twice. None speaks of a candidate that has nothing in
 common with a failure but its policy or its XLA: each pair of the two gets a trial of its own.
 
-1. Memory. What did not fit bounds all that is as large, in batch and in every width, for that policy. XLA may need less
+1. Memory. What did not fit bounds all that is as large, in batch and in every width, for that policy; where gradients
+   accumulate it is the micro-batch that counts. Arrays on the device only add to it. XLA may need less
    memory or more, so the same point stays open with the other setting; what is larger is open there only once that much
    has fitted there. Steps per call do not count: they are a loop on the device, which holds one step at a time.
    No policy bounds another: float32 keeps larger activations, mixed precision keeps 16-bit copies of the weights beside
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from autotune.trial import Candidate, FailureKind, LeftOut
+from autotune.trial import Candidate, FailureKind, LeftOut, Pipeline
 
 _PROGRAM = (FailureKind.COMPILE, FailureKind.UNSUPPORTED)
 _PROGRAM_OR_INVALID = (*_PROGRAM, FailureKind.INVALID)
@@ -50,22 +51,14 @@ class RuledOut:
         """Why a candidate is not worth a trial, or None if it is."""
         return self._too_large(candidate) or self._no_program(candidate) or self._keeps_failing(candidate)
 
-    def told(self, candidates: Iterable[Candidate]) -> tuple[LeftOut, ...]:
-        """Those of the candidates that are ruled out, one entry for each reason."""
-        groups: dict[str, list[Candidate]] = {}
-        for candidate in candidates:
-            if (reason := self.reason(candidate)) is not None:
-                groups.setdefault(reason, []).append(candidate)
-        return tuple(LeftOut(_described(group), reason) for reason, group in groups.items())
-
     def _too_large(self, candidate: Candidate) -> str | None:
         for failed in self._of((FailureKind.OOM,)):
-            if candidate.policy != failed.policy or not _as_large(candidate, failed):
+            if candidate.policy != failed.policy or not _takes_as_much(candidate, failed):
                 continue
-            same_point = (candidate.batch_size, candidate.widths) == (failed.batch_size, failed.widths)
+            same_point = (candidate.micro_batch, candidate.widths) == (failed.micro_batch, failed.widths)
             if same_point and candidate.xla is not failed.xla:
                 continue
-            if not any(_alike(other, candidate) and _as_large(other, failed) for other in self._measured):
+            if not any(_alike(other, candidate) and _takes_as_much(other, failed) for other in self._measured):
                 return f"did not fit into memory: {_short(failed)}"
         return None
 
@@ -100,6 +93,20 @@ class RuledOut:
         return "failed: " + "; ".join(f"{_short(one)} ({self._failed[one].value})" for one in failures)
 
 
+def grouped(candidates: Iterable[Candidate], reason_of: Callable[[Candidate], str | None]) -> tuple[LeftOut, ...]:
+    """Those of the candidates that are ruled out, one entry for each reason.
+
+    Args:
+        candidates: of whatever kind.
+        reason_of: why one is ruled out, or None.
+    """
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        if (reason := reason_of(candidate)) is not None:
+            groups.setdefault(reason, []).append(candidate)
+    return tuple(LeftOut(_described(group), reason) for reason, group in groups.items())
+
+
 def _always(*_: Candidate) -> bool:
     return True
 
@@ -115,7 +122,7 @@ def _shares(one: Candidate, other: Candidate) -> bool:
 
 
 def _shape(candidate: Candidate) -> tuple[int, tuple[int, ...]]:
-    return candidate.batch_size, candidate.widths
+    return candidate.micro_batch, candidate.widths
 
 
 def _as_large(one: Candidate, other: Candidate) -> bool:
@@ -124,13 +131,22 @@ def _as_large(one: Candidate, other: Candidate) -> bool:
     return wide and one.batch_size >= other.batch_size
 
 
+def _takes_as_much(one: Candidate, other: Candidate) -> bool:
+    """Whether it takes as much memory at once: no micro-batch, no width, and nothing beside them is less."""
+    wide = all(width >= least for width, least in zip(one.widths, other.widths, strict=True))
+    beside = one.pipeline is other.pipeline or other.pipeline is Pipeline.HOST
+    accumulates = one.accumulation > 1 or other.accumulation == 1  # in one more value per weight
+    return wide and beside and accumulates and one.micro_batch >= other.micro_batch
+
+
 def _as_much(one: Candidate, other: Candidate) -> bool:
     """Whether it is as large, and as long in one call."""
     return _as_large(one, other) and one.steps_per_execution >= other.steps_per_execution
 
 
 def _short(candidate: Candidate) -> str:
-    return f"{candidate.policy}, XLA {candidate.xla.value}, batch {candidate.batch_size}"
+    further = "".join(f", {name} {value}" for name, value in candidate.further.items())
+    return f"{candidate.policy}, XLA {candidate.xla.value}, batch {candidate.batch_size}{further}"
 
 
 def _described(group: Collection[Candidate]) -> str:

@@ -17,7 +17,7 @@ from optuna.storages.journal import JournalFileBackend
 
 from autotune.decide.accuracy import GATE
 from autotune.record.view import StudyView, TrialView
-from autotune.study.propose import params
+from autotune.study.propose import FURTHER, params
 from autotune.trial import TrialState
 
 FILE_NAME = "optuna.journal"
@@ -67,7 +67,7 @@ def _frozen(trial: TrialView, kinds: dict[str, BaseDistribution], margin: float)
     return optuna.trial.create_trial(
         state=_COMPLETE if measured else _FAILED,
         value=gain if measured else None,
-        params=params(trial.candidate),
+        params=params(trial.candidate, kinds),
         distributions=kinds,
         user_attrs=attributes,
         constraints={"accuracy": _violation(trial, margin)},
@@ -93,6 +93,10 @@ def _distributions(trials: list[TrialView]) -> dict[str, BaseDistribution]:
     """The values that occur, the baseline's among them, so that every trial fits its distributions."""
     values: dict[str, dict[Any, None]] = {}
     for trial in trials:
-        for name, value in params(trial.candidate).items():
+        for name, value in params(trial.candidate, FURTHER).items():
             values.setdefault(name, {})[value] = None
-    return {name: CategoricalDistribution(list(found)) for name, found in values.items()}
+    return {
+        name: CategoricalDistribution(list(found))
+        for name, found in values.items()
+        if name not in FURTHER or len(found) > 1
+    }

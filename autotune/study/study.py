@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autotune.config.objective import Objective
 from autotune.hardware.policies import offered, policy_choices
-from autotune.hardware.roofline import Work, WorkKind, predict_step_time_ms
+from autotune.hardware.roofline import predict_step_time_ms
 from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided, TrialJudged
 from autotune.record.view import TrialView
 from autotune.space.build import build_space, optimizer_slots
@@ -12,16 +14,19 @@ from autotune.space.space import Space
 from autotune.study.baseline import probe_baseline, train_baseline
 from autotune.study.confirm import confirm
 from autotune.study.context import StudyContext
+from autotune.study.prior import works_of
 from autotune.study.screen import screen
 from autotune.study.verify import Verification
-from autotune.trial import Candidate, Confirmation, Effect, Policy, Predicted, TrialState, Xla
+from autotune.trial import Candidate, Confirmation, Policy, Predicted, TrialState, Xla
 
 
 def plan_study(context: StudyContext, accelerator: str) -> Space:
     """Probe the baseline, plan the fidelity, and record the space: all that `task=plan` does."""
     probe_baseline(context, accelerator)
     assert context.baseline_probe is not None
-    space = build_space(context.config, context.device, context.target, context.baseline_probe, context.fidelity)
+    space = build_space(
+        context.config, context.device, context.target, context.baseline_probe, context.fidelity, context.data
+    )
     predicted, note = _predictions(context, space)
     context.record.append(SpacePlanned(space.summary(), context.baseline, predicted, note))
     return space
@@ -165,10 +170,15 @@ def _predictions(context: StudyContext, space: Space) -> tuple[tuple[Predicted, 
     predicted, note = [], f"peak rates of {context.target.title} are not known"
     for candidate in dict.fromkeys([context.baseline, *space.candidates(), *_target_candidates(context, space)]):
         found = predict_step_time_ms(
-            context.target, works, candidate.policy.name, candidate.batch_size, optimizer_slots=slots
+            context.target,
+            works,
+            candidate.policy.name,
+            candidate.micro_batch,
+            optimizer_slots=slots,
+            tf32=candidate.tf32 is not False,
         )
         if found is not None:
-            predicted.append(Predicted(candidate, found.step_time_ms))
+            predicted.append(Predicted(candidate, found.step_time_ms * candidate.accumulation))
             note = "a plain roofline; " + "; ".join(found.assumptions)
     return tuple(predicted), note
 
@@ -178,19 +188,7 @@ def _target_candidates(context: StudyContext, space: Space) -> list[Candidate]:
     if context.target.name == context.device.profile.name:
         return []
     return [
-        Candidate(Policy(name), batch, Xla.OFF, context.baseline.widths, 1)
+        replace(context.baseline, policy=Policy(name), batch_size=batch, xla=Xla.OFF)
         for name in offered(policy_choices(context.target))
         for batch in space.batch_sizes
     ]
-
-
-def works_of(effect: Effect) -> list[Work]:
-    """The layers of a built model, as the roofline wants them; inputs are the layer before."""
-    works, before = [], 0
-    for layer in effect.layers:
-        flops = layer.flops_per_example or 0
-        kind = WorkKind.memory if not flops else WorkKind.conv if layer.kind.startswith("Conv") else WorkKind.dense
-        moved = before + layer.activations_per_example
-        works.append(Work(layer.name, flops, layer.parameters, moved, kind))
-        before = layer.activations_per_example
-    return works

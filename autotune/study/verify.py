@@ -5,7 +5,7 @@ from __future__ import annotations
 from autotune.config.search import Verify
 from autotune.record.events import TrialJudged
 from autotune.record.view import TrialView
-from autotune.study import costs, gate
+from autotune.study import costs, gate, vouching
 from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
 from autotune.study.ranking import best_first, gain_of
@@ -16,8 +16,9 @@ class Verification:
     """Hands out candidates that went through the gate, one at a time, so that none is trained in vain.
 
     Throughput is cheap to measure and accuracy is not, so the fastest is trained first, and the next one only when it
-    is asked for. With `search.verify=all`, and where the objective itself is read from trainings, all are trained
-    before the first is handed out.
+    is asked for; one that trains identically to another is not trained at all (`autotune.study.vouching`). With
+    `search.verify=all`, and where the objective itself is read from trainings, all are trained before the first is
+    handed out.
     """
 
     def __init__(self, context: StudyContext) -> None:
@@ -86,6 +87,8 @@ class Verification:
 
     def _goes_through(self, trial: TrialView) -> bool:
         context = self._context
+        if (twin := self._twin(trial)) is not None:
+            return vouching.vouch(context, trial, twin)
         if not self._trains_all and (known := self._lost_alike(trial)) is not None:
             self._skip(trial, f"trial {known.number}, of the same policy and no larger batch, clearly lost accuracy")
             return False
@@ -98,6 +101,10 @@ class Verification:
             self._lost.append(trial)
             self._queue.sort(key=self._put_off)
         return False
+
+    def _twin(self, trial: TrialView) -> TrialView | None:
+        """One that makes training it needless, unless every one is to be trained."""
+        return None if self._trains_all else vouching.trained_twin(self._context, trial)
 
     def _put_off(self, trial: TrialView) -> bool:
         """Whether it comes last: what a batch costs in accuracy hardly depends on the policy."""
@@ -119,7 +126,8 @@ class Verification:
         context = self._context
         assert trial.speedup is not None
         speedup = trial.speedup.estimate
-        gate_s = first_s + context.config.search.gate_seeds * costs.candidate_s(context, speedup)
+        trainings = 0 if self._twin(trial) is not None else context.config.search.gate_seeds
+        gate_s = first_s + trainings * costs.candidate_s(context, speedup)
         return context.budget.allows(gate_s, costs.confirm_s(context, speedup) + costs.export_s(context))
 
     def _better_than_baseline(self) -> list[TrialView]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+from autotune.config.compose import to_yaml_dict
+from autotune.config.schema import Config
 from autotune.record.events import StudyStarted, WorkerReady
 from autotune.tasks.digests import OURS
 
@@ -14,7 +17,13 @@ from autotune.tasks.digests import OURS
 _FREE = ("console.", "tracking.", "output.", "study.")
 
 # More of the same: what was measured stays as good as it was.
-_STAYS_VALID = ("search.trials", "search.budget", "search.trial_timeout_s", "search.max_worker_growth_mb")
+_STAYS_VALID = (
+    "search.trials",
+    "search.budget",
+    "search.early_stop",
+    "search.trial_timeout_s",
+    "search.max_worker_growth_mb",
+)
 
 _ABSENT = "absent"
 
@@ -40,6 +49,7 @@ class Change:
 def of_settings(before: StudyStarted, now: StudyStarted) -> list[Change]:
     """Between two sessions' configurations, packages and code."""
     own, other = _flat(now.config), _flat(before.config)
+    other = {key: value for key, value in _defaults().items() if key in own and key not in _STAYS_VALID} | other
     found = [change for change in _differences("", other, own, _STAYS_VALID) if not change.key.startswith(_FREE)]
     # The sampler is Optuna's: another version may propose others, and what was measured stays what it is.
     found += _differences("package ", before.versions, now.versions, tuple(now.versions))
@@ -76,6 +86,12 @@ def _differences(
         own, other = now.get(key, _ABSENT), before.get(key, _ABSENT)
         if own != other:
             yield Change(f"{prefix}{key}", _told(other), _told(own), key in valid)
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> dict[str, Any]:
+    """What keys mean where a version that did not know them left them out."""
+    return _flat(to_yaml_dict(Config()))
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -15,6 +15,7 @@ from autotune.record.lines import FILE_NAME, Line, read_lines, standing
 from autotune.record.lock import FILE_NAME as SESSION
 from autotune.record.lock import last_beat_s, was_killed
 from autotune.record.tape import Resumed, Tape
+from autotune.record.view import StudyView
 from autotune.tasks.changes import Change, of_device, of_settings, of_worker
 
 E = TypeVar("E")
@@ -28,7 +29,7 @@ _BEFORE_A_STUDY = frozenset({FILE_NAME, SESSION, "worker.log"})
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A study that did not end.
+    """A study that did not end, or one that was asked for by name with `study.resume=auto`.
 
     Attributes:
         elapsed_s: how long it has run: until it was last seen alive [s].
@@ -48,9 +49,19 @@ class Earlier:
         return _first(self.lines, StudyStarted)
 
     @property
+    def view(self) -> StudyView:
+        """What it has found."""
+        return StudyView.of(line.event for line in standing(self.lines))
+
+    @property
     def exported(self) -> bool:
-        """Whether nothing but its report is missing."""
+        """Whether nothing but its report is missing, at most."""
         return any(isinstance(line.event, Exported) for line in standing(self.lines))
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.exported and (self.folder / REPORT).is_file()
 
     def resumed(self, command: str) -> Resumed:
         """What a session that goes on with it is given.
@@ -72,7 +83,10 @@ class Earlier:
 
 
 def find_earlier(config: Config, now: StudyStarted) -> Earlier | None:
-    """The unfinished study that `study.resume` asks for, or None for a new one.
+    """The study that `study.resume` asks for, or None for a new one.
+
+    With `auto` a study that was named may be finished: the same command is given again and again then, by a scheduler
+    that cannot know whether the last session was killed before its end or just after.
 
     Args:
         config: the configuration.
@@ -85,12 +99,12 @@ def find_earlier(config: Config, now: StudyStarted) -> Earlier | None:
     if asked.resume == "false":
         return None
     if asked.folder is not None:
-        return _usable(_read(Path(asked.folder)), now, config)
+        return _usable(_named(Path(asked.folder), config), now, config)
     if config.output.name is not None:
         named = Path(config.output.root, config.output.name)
         begins = asked.resume == "auto" and (not named.exists() or abandoned(named))
-        return None if begins else _usable(_read(named), now, config)
-    found = list(_unfinished(Path(config.output.root), config))
+        return None if begins else _usable(_named(named, config), now, config)
+    found = list(_unfinished(config))
     same = [earlier for earlier in found if not of_settings(earlier.started, now)]
     if same:
         return same[0]
@@ -158,36 +172,52 @@ def _usable(earlier: Earlier, now: StudyStarted, config: Config) -> Earlier:
     return replace(earlier, changes=tuple(changes))
 
 
-def _read(folder: Path) -> Earlier:
-    """The unfinished study of a folder.
+def _named(folder: Path, config: Config) -> Earlier:
+    """The study of a folder that was asked for.
 
     Raises:
         UserError: no such record, or it cannot be read.
-        ConfigError: nothing is left to do in it.
+        ConfigError: nothing is left to do in it, and there should be.
     """
-    lines = list(read_lines(folder / FILE_NAME))
-    if not lines or not isinstance(lines[0].event, StudyStarted):
-        raise ConfigError(f"{folder / FILE_NAME} holds no study; begin a new one with study.resume=false")
-    earlier = Earlier(folder, lines, max(lines[-1].at_s, last_beat_s(folder)), was_killed(folder))
-    if earlier.exported and (folder / REPORT).is_file():
+    earlier = _read(folder)
+    if earlier.finished and config.study.resume != "auto":
         raise ConfigError(
             f"the study in {folder} is finished: it was decided and exported; begin a new one with study.resume=false"
         )
     return earlier
 
 
-def _unfinished(root: Path, config: Config) -> Iterator[Earlier]:
-    """Unfinished studies of the same model and target below `root`, newest first."""
-    found = []
+def _read(folder: Path) -> Earlier:
+    """The study of a folder.
+
+    Raises:
+        UserError: no such record, or it cannot be read.
+    """
+    lines = list(read_lines(folder / FILE_NAME))
+    if not lines or not isinstance(lines[0].event, StudyStarted):
+        raise ConfigError(f"{folder / FILE_NAME} holds no study; begin a new one with study.resume=false")
+    return Earlier(folder, lines, max(lines[-1].at_s, last_beat_s(folder)), was_killed(folder))
+
+
+def records(config: Config) -> list[Path]:
+    """Records of studies of the same model and target below `output.root`, newest first."""
+    root, found = Path(config.output.root), []
     for path in (*root.glob(f"*/{FILE_NAME}"), *root.glob(f"*/*/{FILE_NAME}")):
         began = _began(path, config)
         if began is not None:
-            found.append((began, path.parent))
-    for _, folder in sorted(found, reverse=True):
+            found.append((began, path))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def _unfinished(config: Config) -> Iterator[Earlier]:
+    """Unfinished studies of the same model and target below `output.root`, newest first."""
+    for path in records(config):
         try:
-            yield _read(folder)
+            earlier = _read(path.parent)
         except UserError:
-            continue  # finished, or of another version, or damaged: none that could go on
+            continue  # of another version, or damaged: none that could go on
+        if not earlier.finished:
+            yield earlier
 
 
 def _began(path: Path, config: Config) -> float | None:

@@ -131,7 +131,7 @@ def started(config: Config, folder: RunFolder, device: Device, workers_before: i
 
     log_path = folder.path / "worker.log"
     retries = Retries()
-    executor = LocalExecutor(config, log_path, _memory_limit_mb(device), on_ready, workers_before, retries)
+    executor = LocalExecutor(config, log_path, memory_limit_mb(device), on_ready, workers_before, retries)
     try:
         try:
             began = time.monotonic()
@@ -253,13 +253,14 @@ def _note_circumstances(session: Session, record: Record) -> None:
         record.append(Note("stand_in", data.stand_in, "warning"))
     if not session.target.on_target:
         record.append(Note("off_target", session.target.reason, "warning"))
-    if facts.tf32:
+    if facts.tf32 and session.config.train.tf32 is not False:
         record.aside(Note("tf32", "float32 runs its matrix products in TF32 on this GPU, the baseline's too"))
     for text in (*session.device.notes, *data.notes):
         record.aside(Note("device" if text in session.device.notes else "data", text))
 
 
-def _memory_limit_mb(device: Device) -> float | None:
+def memory_limit_mb(device: Device) -> float | None:
+    """What a worker may take of this machine's memory [MB]; None if that is not known."""
     available = device.host.memory_available_mb
     limit = device.host.usable_memory_mb
     known = [size for size in (available, limit) if size is not None]

@@ -14,7 +14,7 @@ from autotune.record.record import Record
 from autotune.space.build import own_widths
 from autotune.space.recipe import Fidelity, evaluated_epochs, recipe_for
 from autotune.tasks.session import Session, accepted_device, claimed, open_record, started
-from autotune.trial import Candidate, FailureKind, Policy, Stage, TrainingRun, Xla
+from autotune.trial import Candidate, FailureKind, Pipeline, Policy, Stage, TrainingRun, Xla
 from autotune.worker.protocol import EvaluateArgs, Evaluation
 
 MODEL = "model.keras"
@@ -59,6 +59,9 @@ def _candidate(session: Session) -> Candidate:
         xla=Xla(asked.xla.value),
         widths=tuple(asked.widths or own_widths(config, session.ready.facts.accelerator)),
         steps_per_execution=asked.steps_per_execution,
+        accumulation=asked.accumulation,
+        tf32=config.train.tf32 if asked.tf32 is None else asked.tf32,
+        pipeline=Pipeline(asked.pipeline.value),
     )
 
 

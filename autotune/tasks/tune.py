@@ -15,7 +15,6 @@ from autotune.export.export import Register, export_winner
 from autotune.interruption import finishing, held
 from autotune.record.clock import StudyClock
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
-from autotune.record.lines import standing
 from autotune.record.lock import SessionLock, alone
 from autotune.record.record import Record, Sink
 from autotune.record.tape import Resumed
@@ -37,6 +36,7 @@ from autotune.tasks.session import (
     started,
     study_name,
 )
+from autotune.tasks.warm_start import earlier_study
 from autotune.tracking import names
 from autotune.tracking.evidence import version_tags
 from autotune.tracking.sink import MlflowSink
@@ -58,6 +58,9 @@ def tune(config: Config) -> int:
     device = accepted_device(config)
     resumes = config.study.resume != "false"
     earlier = find_earlier(config, beginning(config, device)) if resumes else None
+    if earlier is not None and earlier.finished:
+        sys.stdout.write(f"the study in {earlier.folder} is finished: nothing is left to do\n")
+        return _status(earlier.view)
     if earlier is not None and earlier.exported:
         return _report_alone(config, earlier)
     clock = StudyClock(earlier.elapsed_s if earlier else 0.0)
@@ -83,7 +86,7 @@ def tune(config: Config) -> int:
 def _report_alone(config: Config, earlier: Earlier) -> int:
     """What a study still lacks whose session was killed between its export and its report; MLflow's is `task=sync`."""
     sys.stdout.write(f"the study in {earlier.folder} was decided and exported: its report is written now\n")
-    view = StudyView.of(line.event for line in standing(earlier.lines))
+    view = earlier.view
     with alone(earlier.folder):
         write_report(view, earlier.folder / "report")
         storage.write(view, earlier.folder, config.constraint.margin)
@@ -135,6 +138,9 @@ def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: 
         data=session.ready.data,
         worker_start_s=record.view.worker.start_s,
     )
+    if session.config.search.warm_start:
+        assert record.view.started is not None
+        record.append(earlier_study(session.config, record.view.started, record.path))
     interrupted = False
     try:
         run_study(context, session.ready.facts.accelerator)

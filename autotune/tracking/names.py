@@ -46,6 +46,7 @@ def run_name(trial: int, candidate: Candidate, baseline: Candidate | None, mark:
         words.append("xla")
     if candidate.steps_per_execution > 1:
         words.append(f"x{candidate.steps_per_execution}")
+    words += [f"{name}-{value}" for name, value in candidate.further.items()]
     if baseline and candidate.widths != baseline.widths:
         words.append("w" + widths(candidate))
     return " ".join(words)

@@ -67,6 +67,7 @@ def candidate_params(candidate: Candidate) -> dict[str, object]:
         "xla": candidate.xla.value,
         "widths": widths(candidate),
         "steps_per_execution": candidate.steps_per_execution,
+        **candidate.further,
     }
 
 
@@ -201,7 +202,7 @@ def _effect_tags(effect: Effect) -> dict[str, object]:
 def _lost(trial: TrialView, metric: str) -> set[str]:
     """Names of what was measured and was not finite."""
     runs = [run for stage in trial.runs.values() for run in stage]
-    lost = {f"val_{name(metric)}"} if any(run.metric is None for run in runs) else set()
+    lost = {f"val_{name(metric)}"} if any(run.metric_is_lost for run in runs) else set()
     if any(not run.loss_finite for run in runs) or (trial.probe and not trial.probe.loss_finite):
         lost.add("train_loss")
     return lost

@@ -6,7 +6,7 @@ record and comes back unchanged. Times are in the unit that the name says.
 
 from __future__ import annotations
 
-from autotune.trial.candidate import Candidate, LeftOut, Policy, Predicted, SpaceSummary, Xla
+from autotune.trial.candidate import Candidate, LeftOut, Pipeline, Policy, Predicted, SpaceSummary, Xla
 from autotune.trial.effect import Effect, LayerEffect, Products
 from autotune.trial.facts import DatasetFacts, WorkerFacts
 from autotune.trial.judged import (
@@ -20,7 +20,7 @@ from autotune.trial.judged import (
 )
 from autotune.trial.outcome import Failure, FailureKind, Stage, TrialState
 from autotune.trial.timed import BlockConditions, PipelineTiming, Probe
-from autotune.trial.trained import EpochPoint, Recipe, TrainingRun
+from autotune.trial.trained import EarlyStop, EpochPoint, Recipe, TrainingRun
 
 __all__ = [
     "Accuracy",
@@ -29,6 +29,7 @@ __all__ = [
     "Candidate",
     "Confirmation",
     "DatasetFacts",
+    "EarlyStop",
     "Effect",
     "EpochPoint",
     "Failure",
@@ -36,6 +37,7 @@ __all__ = [
     "Interval",
     "LayerEffect",
     "LeftOut",
+    "Pipeline",
     "PipelineTiming",
     "Policy",
     "Predicted",

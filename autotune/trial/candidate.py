@@ -14,6 +14,13 @@ class Xla(enum.StrEnum):
     OFF = "off"
 
 
+class Pipeline(enum.StrEnum):
+    """Where batches are put together: on the host, or on the device that holds the training arrays."""
+
+    HOST = "host"
+    DEVICE = "device"
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A Keras dtype policy: one object all the way to the worker, so that it can grow into a map of layers."""
@@ -40,10 +47,13 @@ class Candidate:
 
     Attributes:
         policy: the dtype policy.
-        batch_size: examples per optimizer step.
+        batch_size: examples per optimizer step, whatever the accumulation.
         xla: what to ask of XLA; `AUTO` is the baseline's (Keras then decides).
         widths: layer widths handed to the model's builder, in its order.
         steps_per_execution: optimizer steps in one call of the compiled train function.
+        accumulation: micro-batches whose mean gradient makes one optimizer step; it divides the batch.
+        tf32: whether float32 matrix products may run in TF32; `None` leaves it to TensorFlow, which lets them.
+        pipeline: where its batches are put together.
     """
 
     policy: Policy
@@ -51,12 +61,31 @@ class Candidate:
     xla: Xla
     widths: tuple[int, ...]
     steps_per_execution: int = 1
+    accumulation: int = 1
+    tf32: bool | None = None
+    pipeline: Pipeline = Pipeline.HOST
+
+    @property
+    def micro_batch(self) -> int:
+        """Examples that are on the device at once."""
+        return self.batch_size // self.accumulation
+
+    @property
+    def further(self) -> dict[str, str]:
+        """The settings that are not searched by default, by name, as far as they are not what Keras does by itself."""
+        told = {
+            "accumulation": "" if self.accumulation == 1 else str(self.accumulation),
+            "tf32": "" if self.tf32 is None else "on" if self.tf32 else "off",
+            "pipeline": "" if self.pipeline is Pipeline.HOST else self.pipeline.value,
+        }
+        return {name: value for name, value in told.items() if value}
 
     def __str__(self) -> str:
         widths = "-".join(map(str, self.widths)) or "none"
         return (
             f"{self.policy} batch={self.batch_size} xla={self.xla.value} widths={widths}"
             f" steps_per_execution={self.steps_per_execution}"
+            + "".join(f" {name}={value}" for name, value in self.further.items())
         )
 
 
@@ -79,6 +108,9 @@ class SpaceSummary:
     widths: tuple[tuple[int, ...], ...]
     size: int
     left_out: tuple[LeftOut, ...] = field(default=())
+    accumulation: tuple[int, ...] = (1,)
+    tf32: tuple[bool | None, ...] = (None,)
+    pipeline: tuple[str, ...] = (Pipeline.HOST.value,)
 
 
 @dataclass(frozen=True, slots=True)

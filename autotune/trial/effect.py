@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autotune.trial.candidate import Pipeline
+
 
 @dataclass(frozen=True, slots=True)
 class LayerEffect:
@@ -35,7 +37,7 @@ class Products:
     Attributes:
         dtype: the dtype of their operands in the graph that TensorFlow runs.
         operations: how many there are.
-        flops: of all of them for one batch, a multiply-add counted twice.
+        flops: of all of them for one optimizer step, a multiply-add counted twice.
     """
 
     dtype: str
@@ -60,6 +62,8 @@ class Effect:
         own_train_step: whether the model brings a `train_step` of its own.
         scales_loss: whether the traced training step asks the optimizer to scale its loss; `None` without loss scaling
             or where the step could not be traced.
+        accumulation: micro-batches that the optimizer takes for one step.
+        pipeline: where the training step takes its batches from: what it is fed, or arrays on the device.
     """
 
     xla: bool
@@ -73,6 +77,8 @@ class Effect:
     products: tuple[Products, ...] = ()
     own_train_step: bool = False
     scales_loss: bool | None = None
+    accumulation: int = 1
+    pipeline: Pipeline = Pipeline.HOST
 
     @property
     def parameters(self) -> int:

@@ -80,10 +80,12 @@ class Probe:
         sync_ms: time that one reading of the clock and one wait for an idle device take [ms]: what a block's length is
             wrong by at most.
         pipeline: what the input pipeline costs; `None` where it was not measured.
-        apart_pairs: pairs of each round of alternating workers, where baseline and candidate do not fit into memory
+        apart_pairs: pairs of each round of alternating workers, where one process cannot hold baseline and candidate
             together; empty when both were alive in one worker.
         baseline_peak_memory_mb: as `peak_memory_mb`, of the reference when it was made in this process; where that is
             no GPU, one of the two models at most was the first.
+        hopeless_below: sampling ended early, since the candidate's speedup is clearly below this; its interval is wider
+            for it and its estimate a little low. `None` where it went on to the usual half-width.
     """
 
     candidate: Candidate
@@ -106,6 +108,7 @@ class Probe:
     pipeline: PipelineTiming | None = None
     apart_pairs: tuple[int, ...] = ()
     baseline_peak_memory_mb: float | None = None
+    hopeless_below: float | None = None
 
     @property
     def step_time_ms(self) -> float:

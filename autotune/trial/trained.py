@@ -61,11 +61,33 @@ class EpochPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlyStop:
+    """A training ends after `epoch` if its metric is worse than `metric` then.
+
+    Attributes:
+        epoch: counted from 1, one of those that are evaluated and not the last.
+        metric: the threshold, in the constraint's metric.
+        higher: whether a higher metric is better.
+    """
+
+    epoch: int
+    metric: float
+    higher: bool = True
+
+    def ends(self, epoch: int, metric: float | None) -> bool:
+        """Whether a training that shows this metric after this epoch ends here; one that has none does not."""
+        if epoch != self.epoch or metric is None:
+            return False
+        return metric < self.metric if self.higher else metric > self.metric
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingRun:
     """One training of one candidate on one seed.
 
     Attributes:
-        metric: the constraint's metric on the whole validation part, at the end; `None` if it was not finite.
+        metric: the constraint's metric on the whole validation part, at the end; `None` if it was not finite, or the
+            training was stopped early.
         curve: one point an epoch.
         iterations: optimizer steps applied, as the optimizer counts them.
         skipped_steps: steps that the loss scaler skipped (attempted less applied).
@@ -76,6 +98,8 @@ class TrainingRun:
         model_path: where the trained model was kept, or `None`.
         right: which validation examples the trained model gets right, for class labels: one bit an example, packed as
             by `numpy.packbits` and written in base64; else `None`.
+        stopped: where the training was stopped early, and below what; `None` for a whole one. A stopped one says
+            nothing of the metric at the end: it is evidence for no verdict.
     """
 
     candidate: Candidate
@@ -93,3 +117,15 @@ class TrainingRun:
     model_path: str | None = None
     worker: int = 0
     right: str | None = None
+    stopped: EarlyStop | None = None
+
+    @property
+    def asked_steps(self) -> int:
+        """Optimizer steps up to its end, whole or stopped early."""
+        recipe = self.recipe
+        return recipe.total_steps if self.stopped is None else self.stopped.epoch * recipe.total_steps // recipe.epochs
+
+    @property
+    def metric_is_lost(self) -> bool:
+        """Whether there should be a metric, but it was not finite."""
+        return self.metric is None and self.stopped is None

@@ -1,4 +1,6 @@
-"""Baseline and candidate that do not fit into memory together: timed in workers of their own, one after the other.
+"""Baseline and candidate that one process cannot hold: timed in workers of their own, one after the other.
+
+They do not fit into memory together, or differ in what is set for a whole process (TF32).
 
 Pairs within a round are then no pairs in time, so the unit of what is concluded is the round.
 """

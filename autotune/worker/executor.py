@@ -1,4 +1,4 @@
-"""Where a study gets its measurements: `probe` and `train`. The local executor asks one worker process at a time."""
+"""The executor of this machine (see `autotune.worker.contract`): it asks one worker process at a time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from autotune import codec
 from autotune.config.objective import Objective
 from autotune.config.schema import Config
 from autotune.errors import TrialFault
 from autotune.interruption import held
-from autotune.trial import Candidate, DatasetFacts, FailureKind, Probe, Recipe, Stage, TrainingRun, WorkerFacts
+from autotune.trial import (
+    Candidate,
+    DatasetFacts,
+    EarlyStop,
+    FailureKind,
+    Probe,
+    Recipe,
+    Stage,
+    TrainingRun,
+    WorkerFacts,
+)
 from autotune.worker.apart import probe_apart
 from autotune.worker.bare import BareWorker
 from autotune.worker.process import WorkerProcess
@@ -34,29 +44,6 @@ T = TypeVar("T")
 
 # NVML renews a GPU's energy counter some tens of times a second: a block of 0.1 s would count a few of its steps.
 _ENERGY_BLOCK_S = 1.0
-
-
-class Executor(Protocol):
-    """What a study may ask for."""
-
-    def probe(
-        self, candidate: Candidate, recipe: Recipe, reference: tuple[Candidate, Recipe] | None, stage: Stage
-    ) -> Probe:
-        """Time a candidate, in blocks that alternate with the reference's if there is one; more exactly to confirm.
-
-        Raises:
-            TrialFault: it could not be measured.
-        """
-
-    def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:
-        """Train a candidate on one seed.
-
-        Raises:
-            TrialFault: there is no result.
-        """
-
-    def replace(self) -> None:
-        """Go on in a fresh process."""
 
 
 class LocalExecutor:
@@ -88,6 +75,7 @@ class LocalExecutor:
         self._workers = Workers(config, self._spawn, self._limits, on_ready, workers_before)
         self._fruitless = 0  # second tries in a row that have failed too
         self._apart: list[tuple[Candidate, Candidate | None]] = []
+        self._tf32: list[bool | None] = []  # what the worker has run with, if it has run anything
         self._fed: set[Candidate] = set()  # whose pipeline was timed: once is enough
 
     def load_data(self) -> DatasetFacts:
@@ -109,7 +97,12 @@ class LocalExecutor:
         self._tried("start", self._workers.ready)
 
     def probe(
-        self, candidate: Candidate, recipe: Recipe, reference: tuple[Candidate, Recipe] | None, stage: Stage
+        self,
+        candidate: Candidate,
+        recipe: Recipe,
+        reference: tuple[Candidate, Recipe] | None,
+        stage: Stage,
+        hopeless_below: float | None = None,
     ) -> Probe:
         """See `Executor.probe`."""
         timing = self._config.search.timing
@@ -127,8 +120,9 @@ class LocalExecutor:
             half_width=timing.screen_half_width if ranks_only else timing.half_width,
             max_s=timing.screen_max_s if ranks_only else timing.max_s,
             pipeline=timing.pipeline and candidate not in self._fed and stage in (Stage.BASELINE, Stage.CONFIRM),
+            hopeless_below=hopeless_below,
         )
-        apart = reference is not None and self._too_large_together(candidate, reference[0])
+        apart = reference is not None and self._needs_apart(candidate, reference[0])
         probe = self._probe_apart(args) if apart else self._probe_together(args)
         self.recall(candidate, probe)
         return dataclasses.replace(probe, worker=self._workers.number)
@@ -160,20 +154,43 @@ class LocalExecutor:
         return probe_apart(alone, args, self._config.search.timing.rounds)
 
     def _probe(self, args: ProbeArgs) -> Probe:
+        self._hold_to_tf32(args.candidate)
         return self._ask("probe", args, Probe, self._limits.trial_s)
+
+    def _needs_apart(self, candidate: Candidate, reference: Candidate) -> bool:
+        """Whether no process may hold both: TF32 is switched for a whole process, and memory may be too small."""
+        return candidate.tf32 != reference.tf32 or self._too_large_together(candidate, reference)
+
+    def _hold_to_tf32(self, candidate: Candidate) -> None:
+        """A fresh worker where this one has run with another setting of TF32.
+
+        Kernels that were chosen under one setting stay in use under the other (see `framework.allow_tf32`).
+        """
+        if self._tf32 != [candidate.tf32]:
+            if self._tf32:
+                self.replace()
+            self._tf32 = [candidate.tf32]
 
     def _too_large_together(self, candidate: Candidate, reference: Candidate) -> bool:
         """Whether one of the same model that is no larger did not fit beside this reference."""
         return any(
             beside == reference
             and (candidate.policy, candidate.widths) == (one.policy, one.widths)
-            and candidate.batch_size >= one.batch_size
+            and candidate.micro_batch >= one.micro_batch
             for one, beside in self._apart
         )
 
-    def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:
+    def train(
+        self,
+        candidate: Candidate,
+        seed: int,
+        recipe: Recipe,
+        keep_path: Path | None = None,
+        stops: tuple[EarlyStop, ...] = (),
+    ) -> TrainingRun:
         """See `Executor.train`. A training that gives no sign of life for `search.trial_timeout_s` hangs."""
-        args = TrainArgs(candidate, recipe, seed, None if keep_path is None else str(keep_path))
+        args = TrainArgs(candidate, recipe, seed, None if keep_path is None else str(keep_path), stops)
+        self._hold_to_tf32(candidate)
         limit_s = self._limits.training_s(candidate, recipe)
         run = self._ask("train", args, TrainingRun, limit_s, self._limits.trial_s)
         return dataclasses.replace(run, worker=self._workers.number)
@@ -205,6 +222,7 @@ class LocalExecutor:
     def close(self) -> None:
         """End the worker; nothing is left running."""
         self._workers.close()
+        self._tf32 = []
 
     def _ask(
         self, operation: str, args: Any, kind: type[T], timeout_s: float | None, silence_s: float | None = None

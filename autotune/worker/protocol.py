@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from autotune import codec
 from autotune.errors import TrialFault
-from autotune.trial import Candidate, Failure, FailureKind, Recipe
+from autotune.trial import Candidate, EarlyStop, Failure, FailureKind, Recipe
 
 T = TypeVar("T")
 
@@ -46,6 +46,8 @@ class ProbeArgs:
         block_s, min_pairs, max_pairs, half_width, max_s: see `autotune.config.search.TimingConfig`.
         pipeline: whether the step is also timed on one batch that is already on the device.
         steps_per_block: optimizer steps in a block; None lets the worker find what lasts `block_s`.
+        hopeless_below: sampling may end as soon as the speedup over the reference is clearly below this (see
+            `autotune.decide.timing.hopeless`); None never ends it so.
     """
 
     candidate: Candidate
@@ -60,16 +62,38 @@ class ProbeArgs:
     max_s: float
     pipeline: bool = False
     steps_per_block: int | None = None
+    hopeless_below: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TrainArgs:
-    """Train a candidate on one seed; keep the trained model at `keep_path` if given."""
+    """Train a candidate on one seed; keep the trained model at `keep_path` if given.
+
+    Attributes:
+        stops: where the training ends early, and below what; a training that is stopped keeps no model.
+    """
 
     candidate: Candidate
     recipe: Recipe
     seed: int
     keep_path: str | None = None
+    stops: tuple[EarlyStop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InspectArgs:
+    """Take a model apart, in float32 and, if given, under a 16-bit policy; the recipe serves to compile it.
+
+    Attributes:
+        calibrate: whether to measure what this host can do.
+        emulated: dtypes that this host only emulates, which are then not timed.
+    """
+
+    float32: Candidate
+    reduced: Candidate | None
+    recipe: Recipe
+    calibrate: bool = False
+    emulated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ cosine schedule has reached zero: weights rest, the work of a step is the same. 
 millisecond that is a large part of the distance between them. The CIFAR blocks have 15 steps where the data set has
 1,406; what those rows say of a few per cent need not hold for a whole epoch. Intervals are over pairs of one process.
 
-Alone (100 s on two shared cores): `python -m pytest tests/benchmarks/test_runner_against_fit.py -m bench -s`
+Alone (five minutes on two shared cores): `python -m pytest tests/benchmarks/test_runner_against_fit.py -m bench -s`
 
 Measured on 2026-11-29 on AMD EPYC, 2 cores (virtual, shared with other work: load average 2.6; the quietest of three
-runs, and none was quiet), Python 3.11.7, tensorflow 2.21.0, keras 3.15.1, float32, 8 pairs. Quote the ratios only.
+runs, and none was quiet), Python 3.11.7, tensorflow 2.21.0, keras 3.15.1, float32, 8 pairs (now three times as many,
+since `LEAST` needs a narrow interval). Quote the ratios only.
 
     model       batch  steps x epochs           ours  examples/s       against  examples/s          ratio [95 %]
     cifar_mlp      32          15 x 1        Trainer       1,504   fit(arrays)       1,461    1.03 [0.983, 1.08]
@@ -60,7 +61,10 @@ from tests.benchmarks.figures import cpu, print_table, with_bounds
 
 pytestmark = pytest.mark.bench
 
-PAIRS = 8
+PAIRS = 24
+LEAST = 0.97
+"""Of the lower bound of ours over `fit(arrays)`."""
+
 # Of `fit(arrays)`; the other paths take as many steps.
 BLOCK_S = 0.5
 SEED = 0
@@ -125,12 +129,10 @@ def test_training_is_not_slower_than_a_bare_fit(case: Case, rows: list[tuple[str
         speeds = [f"{batch / median(step_ms[path]) * 1e3:,.0f}" for path in (ours, bare)]
         block = f"{fidelity.examples // batch} x {fidelity.epochs}"
         rows.append((case.model, str(batch), block, ours, speeds[0], bare, speeds[1], with_bounds(ratio), str(ratio.n)))
-    # Nothing finer is claimed of an unknown machine: only a gross loss against the usual way to call `fit` fails. The
-    # tf.data pipeline is shown and not asserted: on the digits `Trainer` is known to be slower than it.
-    for ours in ("Trainer", "Stepper"):
-        assert ratios[ours, "fit(arrays)"].high >= 0.9, (
-            f"{ours} / fit(arrays): {with_bounds(ratios[ours, 'fit(arrays)'])}"
-        )
+    # The usual way to call `fit` is the one that is promised. The tf.data pipeline is shown and not asserted: on the
+    # digits, where a step takes less than a millisecond, `Trainer` is known to be slower than it.
+    lows = {ours: ratios[ours, "fit(arrays)"].low for ours in ("Trainer", "Stepper")}
+    assert {ours: low for ours, low in lows.items() if low <= LEAST} == {}
 
 
 def _config(model: str, cwd: Path) -> Config:

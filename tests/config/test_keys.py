@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from omegaconf import DictConfig, OmegaConf
 
 from autotune.config.keys import GROUPS, misspelt, open_keys, schema_keys
+from autotune.config.schema import Config
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,15 @@ def test_an_open_dictionary_says_how_to_add_to_it():
 
 def test_every_group_is_a_key():
     assert set(GROUPS) <= set(schema_keys())
+
+
+def test_keys_are_those_that_omegaconf_makes_of_the_schema():
+    def dotted(node, prefix=""):
+        for key in node:
+            yield f"{prefix}{key}"
+            if not OmegaConf.is_missing(node, key) and isinstance(node[key], DictConfig):
+                yield from dotted(node[key], f"{prefix}{key}.")
+
+    root = OmegaConf.structured(Config)
+    assert schema_keys() == tuple(dotted(root))
+    assert open_keys() == {key for key in schema_keys() if OmegaConf.select(root, key, throw_on_missing=False) == {}}

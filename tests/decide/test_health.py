@@ -11,6 +11,7 @@ from autotune.trial import (
     EpochPoint,
     FailureKind,
     LayerEffect,
+    Pipeline,
     Policy,
     Probe,
     Products,
@@ -150,6 +151,24 @@ def test_an_own_step_that_does_not_scale_its_loss_is_told_what_to_add() -> None:
 )
 def test_a_step_that_scales_or_need_not_or_does_not_tell(effect: Effect) -> None:
     assert departure(candidate(F16), effect) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "got", "words"),
+    [
+        ({"accumulation": 4}, {}, "micro-batches per optimizer step: 4 was asked for, but is 1"),
+        ({}, {"accumulation": 2}, "micro-batches per optimizer step: 1 was asked for, but is 2"),
+        ({"tf32": False}, {"tf32": True}, "TF32: off was asked for, but is on"),
+        ({"tf32": True}, {"tf32": False}, "TF32: on was asked for, but is off"),
+        ({"pipeline": Pipeline.DEVICE}, {}, "input pipeline: device was asked for, but is host"),
+        ({"tf32": False}, {"tf32": None}, None),  # a device without TF32 does as asked
+        ({}, {"tf32": True}, None),  # left to the framework
+        ({"accumulation": 2, "tf32": True}, {"accumulation": 2, "tf32": True}, None),
+    ],
+)
+def test_a_setting_that_is_searched_only_when_asked_for_is_in_force(asked: dict, got: dict, words: str | None) -> None:
+    failure = departure(replace(candidate(F32), **asked), replace(effect(layer("float32", 10)), **got))
+    assert (failure.message if failure else None) == words
 
 
 def probe(asked: Candidate, got: Effect, *, finite: bool = True) -> Probe:

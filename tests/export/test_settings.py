@@ -13,7 +13,7 @@ from autotune.config.schema import Config, Task, XlaChoice
 from autotune.config.search import Verify
 from autotune.export.settings import write_settings
 from autotune.space.recipe import Fidelity, recipe_for
-from autotune.trial import Candidate, Policy, Xla
+from autotune.trial import Candidate, Pipeline, Policy, Xla
 
 FIDELITY = Fidelity(8192, 3)
 CANDIDATE = Candidate(Policy("mixed_bfloat16"), 512, Xla.ON, (3008, 1008), 8)
@@ -102,6 +102,13 @@ def test_every_kind_of_candidate_composes(compose, tmp_path, policy, xla):
     export(compose("model=cifar_mlp"), tmp_path / "export", candidate)
     best = compose("--config-dir", "export", "--config-name", "best").candidate
     assert Candidate(Policy(best.policy), best.batch_size, Xla(best.xla.value), tuple(best.widths)) == candidate
+
+
+def test_what_is_searched_only_when_asked_for_is_exported_too(compose, tmp_path):
+    candidate = Candidate(Policy("float32"), 64, Xla.OFF, (3000, 1000), 1, 4, False, Pipeline.DEVICE)
+    export(compose("model=cifar_mlp"), tmp_path / "export", candidate)
+    best = compose("--config-dir", "export", "--config-name", "best").candidate
+    assert (best.accumulation, best.tf32, Pipeline(best.pipeline.value)) == (4, False, Pipeline.DEVICE)
 
 
 HOSTILE = [

@@ -1,25 +1,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 import pytest
 
 from autotune.record import events as ev
 from autotune.record.lines import decode, encode
-from autotune.trial import Stage
+from autotune.trial import Candidate, EarlyStop, Policy, Stage, Xla
 from tests.sample_study import sample_events
 
 KINDS = get_args(ev.Event)
+
+
+def cut_short() -> Iterator[ev.Event]:
+    """A training that was stopped early, a screening that was given up, and a verdict that another's training gave."""
+    for event in sample_events():
+        match event:
+            case ev.Trained():
+                stopped = EarlyStop(3, 0.7, higher=False)
+                yield replace(event, run=replace(event.run, metric=None, stopped=stopped), delta=None)
+            case ev.Probed():
+                yield replace(event, probe=replace(event.probe, hopeless_below=1.25))
+            case ev.TrialJudged():
+                yield replace(event, vouched_by=2)
+            case _:
+                pass
+
+
 EVENTS = [
     *sample_events(),
     *sample_events(winner=False, stand_in=True, on_target=False),
     *sample_events(interrupted=True),
     *sample_events(objective="energy", relative=True),
     *sample_events(objective="time_to_accuracy"),
+    *cut_short(),
     ev.SinkFailed("mlflow", "OSError: disk full"),
+    ev.EarlierStudy("2026-03-01/11-00-00_net", (Candidate(Policy("mixed_bfloat16"), 64, Xla.OFF, (96, 64), 8),)),
     ev.StudyResumed(
         1772363700.0, 95.5, (7, 8), ev.InFlight(3, Stage.VERIFY, 1), ("search.trials was 8 and is 9",), "x"
     ),
@@ -46,6 +65,9 @@ def test_every_optional_field_of_what_travels_is_used_by_some_example() -> None:
         for field in fields(kind)
         if field.default is not MISSING and all(getattr(value, field.name) == field.default for value in values)
     }
+    # What a default study does not search: tests/report/test_further.py.
+    asked_for = {"accumulation", "tf32", "pipeline"}
+    unused -= {f"{kind}.{name}" for kind in ("Candidate", "SpaceSummary", "Effect") for name in asked_for}
     assert unused == {
         "Confirmation.failure",
         "DatasetFacts.notes",

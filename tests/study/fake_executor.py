@@ -21,7 +21,7 @@ from autotune.errors import TrialFault
 from autotune.hardware.profile import Profile
 from autotune.record import events as ev
 from autotune.record.lines import FILE_NAME, read, read_lines
-from autotune.record.record import Record
+from autotune.record.record import Record, Sink
 from autotune.record.tape import Resumed, Tape
 from autotune.record.view import StudyView
 from autotune.study.budget import Budget
@@ -31,7 +31,9 @@ from autotune.study.study import plan_study, run_study
 from autotune.trial import (
     Candidate,
     DatasetFacts,
+    EarlyStop,
     Effect,
+    EpochPoint,
     FailureKind,
     LayerEffect,
     Policy,
@@ -103,6 +105,7 @@ class World:
         speed: speedup of a candidate over the baseline.
         loss: by how much its metric is worse than the baseline's, in the metric's unit.
         noise: further difference of one training, by candidate and seed; by default a paired spread of 0.001.
+        lag: by how much its metric is worse than the baseline's in the middle, beyond its loss; None: no curve is told.
         step_ms: the baseline's step time [ms].
         factors: what the blocks of a probe are wrong by, for a request and the number of the worker.
         extra_s: how much longer than it should a request takes [s].
@@ -113,6 +116,7 @@ class World:
     speed: Callable[[Candidate], float] = usual_speed
     loss: Callable[[Candidate], float] = lambda _: 0.0
     noise: Callable[[Candidate, int], float] = lambda c, seed: random.Random(f"{c} {seed}").gauss(0, 0.001)
+    lag: Callable[[Candidate], float] | None = None
     step_ms: float = 2.0
     metric: float = 0.8
     factors: Callable[[Request, int], Factors] = usual_factors
@@ -131,11 +135,19 @@ class FakeExecutor:
         self._probe_s, self._start_s = probe_s, start_s
         self.worker = 1
         self.requests: list[Request] = []
+        self.hopeless_below: dict[tuple[Candidate, Stage], float | None] = {}
+        self.stops: dict[Request, tuple[EarlyStop, ...]] = {}
 
     def probe(
-        self, candidate: Candidate, recipe: Recipe, reference: tuple[Candidate, Recipe] | None, stage: Stage
+        self,
+        candidate: Candidate,
+        recipe: Recipe,
+        reference: tuple[Candidate, Recipe] | None,
+        stage: Stage,
+        hopeless_below: float | None = None,
     ) -> Probe:
         request = self._asked(Request("probe", candidate, stage), self._probe_s)
+        self.hopeless_below[candidate, stage] = hopeless_below
         step_ms = self._step_ms(candidate)
         reference_ms = self._step_ms(reference[0]) if reference else 0.0
         own, other = self._world.factors(request, self.worker)
@@ -155,13 +167,24 @@ class FakeExecutor:
         )
         return self._world.altered(request, probe)
 
-    def train(self, candidate: Candidate, seed: int, recipe: Recipe, keep_path: Path | None = None) -> TrainingRun:
-        train_s = recipe.total_steps * self._step_ms(candidate) / 1e3
+    def train(
+        self,
+        candidate: Candidate,
+        seed: int,
+        recipe: Recipe,
+        keep_path: Path | None = None,
+        stops: tuple[EarlyStop, ...] = (),
+    ) -> TrainingRun:
         stage = Stage.CONFIRM if seed >= CONFIRM_SEED_OFFSET else Stage.VERIFY
-        request = self._asked(Request("train", candidate, stage, seed), train_s)
+        request = Request("train", candidate, stage, seed)
         worse = self._world.loss(candidate) if not request.of_baseline else 0.0
         metric = self._world.metric + random.Random(seed).gauss(0, 0.002)
         metric += self._world.noise(candidate, seed) - worse * (1 if self._higher else -1)
+        curve, stopped = self._curve(request, recipe, metric, stops)
+        steps = recipe.total_steps if stopped is None else stopped.epoch * recipe.total_steps // recipe.epochs
+        train_s = steps * self._step_ms(candidate) / 1e3
+        self._asked(request, train_s)
+        self.stops[request] = stops
         if keep_path is not None:
             keep_path.parent.mkdir(exist_ok=True)
             keep_path.write_text(f"{candidate}, seed {seed}")
@@ -169,9 +192,9 @@ class FakeExecutor:
             candidate=candidate,
             seed=seed,
             recipe=recipe,
-            metric=metric,
-            curve=(),
-            iterations=recipe.total_steps,
+            metric=metric if stopped is None else None,
+            curve=curve,
+            iterations=steps,
             skipped_steps=0,
             loss_scale=2.0**15 if candidate.policy == F16 else None,
             loss_finite=True,
@@ -180,8 +203,21 @@ class FakeExecutor:
             effect=effect_of(candidate),
             model_path=None if keep_path is None else str(keep_path),
             worker=self.worker,
+            stopped=stopped,
         )
         return self._world.altered(request, run)
+
+    def _curve(
+        self, request: Request, recipe: Recipe, end: float, stops: tuple[EarlyStop, ...]
+    ) -> tuple[tuple[EpochPoint, ...], EarlyStop | None]:
+        """The middle and the end, or the middle alone where it is stopped; of a baseline it is 0.02 worse there."""
+        if self._world.lag is None:
+            return (), None
+        sign, middle = 1 if self._higher else -1, recipe.epochs // 2 + recipe.epochs % 2
+        lag = 0.0 if request.of_baseline else self._world.lag(request.candidate)
+        point = EpochPoint(middle, 1.0, end - sign * (0.02 + lag), 1.0)
+        stopped = next((stop for stop in stops if stop.ends(middle, point.metric)), None)
+        return (point,) if stopped else (point, EpochPoint(recipe.epochs, 0.5, end, 2.0)), stopped
 
     def recall(self, candidate: Candidate, probe: Probe) -> None:
         """What is asked does not depend on what was asked before."""
@@ -214,6 +250,8 @@ class FakeStudy:
     world: World = field(default_factory=World)
     data: DatasetFacts = DATA
     target: Profile | None = None
+    earlier: ev.EarlierStudy | None = None
+    sinks: Sequence[Sink] = ()
 
     def __post_init__(self) -> None:
         self.folder.mkdir(exist_ok=True)
@@ -223,10 +261,12 @@ class FakeStudy:
         before_s = lines[-1].at_s if lines else 0.0
         resumed = Resumed(Tape(lines), before_s, (), "python -m autotune study.resume=true") if lines else None
         self.executor.worker += resumed.tape.workers if resumed else 0
-        self._record = Record(path, (), lambda: before_s + clock() - 100, resumed)
+        self._record = Record(path, self.sinks, lambda: before_s + clock() - 100, resumed)
         self._record.append(study_started(self.folder, on_target=self.target is None))
         facts = WorkerFacts("CPU", (), 0, 0, True, None, {"tensorflow": "2.21.0"}, {}, 5.0, 1)
         self._record.append(ev.WorkerReady(1, facts, self.data))
+        if self.earlier is not None:
+            self._record.append(self.earlier)
         self.context = StudyContext(
             config=self.config,
             device=device,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from optuna.trial import TrialState
 
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
-from autotune.study.propose import Proposer, distributions, first_guesses, from_params, params
+from autotune.study.guesses import first_guesses
+from autotune.study.propose import Proposer, distributions, from_params, params
 from autotune.study.ruled_out import RuledOut
-from autotune.trial import Candidate, FailureKind, Xla
+from autotune.trial import Candidate, FailureKind, Pipeline, Xla
+from tests.study.every_sampler import EVERY_SAMPLER
 from tests.study.fake_executor import BF16, F16, F32, WIDTHS, usual_speed
 
 WIDE = (96, 128)
@@ -62,7 +66,7 @@ def test_the_baseline_is_not_among_the_guesses():
     assert BASELINE not in guesses
 
 
-@pytest.mark.parametrize("sampler", list(Sampler))
+@pytest.mark.parametrize("sampler", EVERY_SAMPLER)
 @pytest.mark.parametrize("trials", [5, 1000])
 def test_every_candidate_is_proposed_once_until_none_is_left(sampler, trials):
     space = space_of()
@@ -75,6 +79,11 @@ def test_every_candidate_is_proposed_once_until_none_is_left(sampler, trials):
 def larger_space() -> Space:
     """95 candidates, of which sixteen to a pair of policy and XLA."""
     return space_of(batch_sizes=(16, 32, 64, 128), examples=4096, longest_batch_for_more=None)
+
+
+def listed(**search) -> SearchConfig:
+    """Batch sizes as in the spaces here, and none that are found (see test_batch_sizes)."""
+    return SearchConfig(**({"batch_sizes": [16, 32, 64, 128]} | search))
 
 
 def searched(proposer: Proposer, world: World, most: int = 1000) -> tuple[list[Candidate], list[Candidate]]:
@@ -125,7 +134,7 @@ WORLDS = [
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("search", [SearchConfig(trials=1000), SearchConfig(trials=20, sampler=Sampler.random)])
+@pytest.mark.parametrize("search", [listed(trials=1000), listed(trials=20, sampler=Sampler.random)])
 def test_nothing_that_works_is_lost_and_few_trials_are(world, search):
     """However long it is searched, a pair of policy and XLA costs six failures of its sixteen candidates, at most."""
     space = larger_space()
@@ -136,18 +145,18 @@ def test_nothing_that_works_is_lost_and_few_trials_are(world, search):
 
 def test_failures_do_not_stop_tpe():
     space, world = space_of(), f16_with_xla_does_not_compile
-    measured, _ = searched(Proposer(space, SearchConfig(trials=5)), world)
+    measured, _ = searched(Proposer(space, listed(trials=5)), world)
     assert set(measured) == {candidate for candidate in space.candidates() if world(candidate) is None}
 
 
 def test_a_pair_that_does_not_compile_costs_two_trials_and_nothing_beside_it():
-    measured, failed = searched(Proposer(space_of(), SearchConfig(trials=1000)), f16_with_xla_does_not_compile)
+    measured, failed = searched(Proposer(space_of(), listed(trials=1000)), f16_with_xla_does_not_compile)
     assert len(failed) == 2
     assert {(c.policy, c.xla) for c in measured} >= {(F16, Xla.OFF), (BF16, Xla.ON), (F32, Xla.ON)}
 
 
 def test_without_failures_only_what_was_proposed_is_gone():
-    proposer = Proposer(space_of(), SearchConfig(trials=1000))
+    proposer = Proposer(space_of(), listed(trials=1000))
     drained(proposer)
     assert proposer.ruled_out == ()
 
@@ -155,18 +164,18 @@ def test_without_failures_only_what_was_proposed_is_gone():
 @pytest.mark.parametrize("world", WORLDS)
 def test_what_was_ruled_out_is_told_with_its_reason(world):
     space = larger_space()
-    proposer = Proposer(space, SearchConfig(trials=1000))
+    proposer = Proposer(space, listed(trials=1000))
     measured, failed = searched(proposer, world)
     counts = [int(left.what.partition(" ")[0]) for left in proposer.ruled_out]
     assert sum(counts) == len(list(space.candidates())) - len(measured) - len(failed) > 0
     assert all("fail" in left.reason or "memory" in left.reason for left in proposer.ruled_out)
 
 
-@pytest.mark.parametrize("sampler", list(Sampler))
+@pytest.mark.parametrize("sampler", EVERY_SAMPLER)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_same_answers_lead_to_the_same_questions(world, sampler):
     """A study that is resumed replays its record."""
-    one, other = (Proposer(larger_space(), SearchConfig(trials=20, sampler=sampler, seed=3)) for _ in range(2))
+    one, other = (Proposer(larger_space(), listed(trials=20, sampler=sampler, seed=3)) for _ in range(2))
     assert searched(one, world, most=20) == searched(other, world, most=20)
     assert one.ruled_out == other.ruled_out
 
@@ -207,7 +216,37 @@ def test_the_rules_spare_what_the_sampler_alone_would_try():
 @pytest.mark.parametrize("widths", [WIDTHS, (7,), ()])
 def test_a_candidate_survives_optunas_parameters(widths):
     candidate = Candidate(BF16, 128, Xla.ON, widths, 8)
-    assert from_params(params(candidate)) == candidate
+    assert from_params(params(candidate), space_of().baseline) == candidate
+
+
+def test_what_is_not_searched_is_no_parameter_and_stays_the_users_own():
+    space = replace(space_of(), baseline=replace(space_of().baseline, tf32=False))
+    assert set(distributions(space)) == {"policy", "batch_size", "xla", "steps_per_execution", "widths"}
+    candidate = replace(space.baseline, batch_size=128)
+    assert set(params(candidate, distributions(space))) == set(distributions(space))
+    assert from_params(params(candidate), space.baseline) == candidate
+
+
+def test_what_is_searched_only_when_asked_for_is_proposed_with_all_else():
+    """TF32 is for float32 alone, so that the other policies are not measured twice over."""
+    plain = space_of()
+    asked = {"accumulations": (1, 4), "tf32": (None, False), "pipelines": (Pipeline.HOST, Pipeline.DEVICE)}
+    space = replace(plain, **asked)
+    candidates = list(space.candidates())
+    float32 = [one for one in candidates if one.policy.is_float32]
+    assert {(one.accumulation, one.tf32, one.pipeline.value) for one in float32} == set(
+        itertools.product((1, 4), (None, False), ("host", "device"))
+    )
+    assert {one.tf32 for one in candidates if not one.policy.is_float32} == {None}
+    kinds = distributions(space)
+    for candidate in candidates:
+        assert from_params(params(candidate, kinds), space.baseline) == candidate
+    proposer = Proposer(space, SearchConfig(trials=12, seed=1))
+    seen = [proposer.ask() for _ in range(12)]
+    for candidate in seen:
+        assert candidate in candidates
+    alone = [replace(plain.baseline, **change) for change in ({"tf32": False}, {"pipeline": Pipeline.DEVICE})]
+    assert set(alone) <= set(seen)
 
 
 def test_the_distributions_hold_every_candidate():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 
-from autotune.study.ruled_out import RuledOut
-from autotune.trial import Candidate, FailureKind, Policy, Xla
+from autotune.study.ruled_out import RuledOut, grouped
+from autotune.trial import Candidate, FailureKind, Pipeline, Policy, Xla
 from tests.study.fake_executor import BF16, F16, F32
 
 NARROW, WIDE, MIXED = (96, 64), (128, 64), (64, 128)
@@ -54,6 +55,21 @@ def is_out(rules: RuledOut, candidate: Candidate) -> bool:
 )
 def test_memory_bounds_what_is_as_large(candidate, out):
     assert is_out(after((asked(64), OOM)), candidate) == out
+
+
+@pytest.mark.parametrize(
+    ("failed", "candidate", "out"),
+    [
+        (asked(64), replace(asked(128), accumulation=2), True),
+        (asked(64), replace(asked(128), accumulation=4), False),  # micro-batches of 32
+        (replace(asked(128), accumulation=2), asked(128), False),  # no sum of gradients beside it: not known
+        (replace(asked(128), accumulation=2), replace(asked(256), accumulation=4), True),
+        (asked(64), replace(asked(64), pipeline=Pipeline.DEVICE), True),
+        (replace(asked(64), pipeline=Pipeline.DEVICE), asked(64), False),  # without the data there is more room
+    ],
+)
+def test_memory_is_taken_by_what_is_on_the_device_at_once(failed, candidate, out):
+    assert is_out(after((failed, OOM)), candidate) == out
 
 
 def test_where_the_other_xla_fits_its_larger_batches_are_open_again():
@@ -148,7 +164,7 @@ def test_the_order_of_what_is_told_does_not_matter():
 def test_reasons_are_told_in_groups():
     rules = after((asked(64), OOM), (asked(16, ON, BF16), COMPILE), (asked(32, ON, BF16), COMPILE))
     space = [asked(batch, xla, policy) for policy in (F16, BF16) for xla in (OFF, ON) for batch in (64, 128)]
-    assert [str(left.what) + " | " + left.reason for left in rules.told(space)] == [
+    assert [str(left.what) + " | " + left.reason for left in grouped(space, rules.reason)] == [
         "3 candidates: mixed_float16, XLA off or on, batch 64 or 128"
         " | did not fit into memory: mixed_float16, XLA off, batch 64",
         "2 candidates: mixed_bfloat16, XLA on, batch 64 or 128"

@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 
 from autotune.config.constraint import Direction
-from autotune.config.search import Sampler, Verify
+from autotune.config.search import Verify
 from autotune.errors import UserError
 from autotune.hardware.catalogue import bundled
 from autotune.record import events as ev
 from autotune.record.view import StudyView
 from autotune.study.baseline import BaselineUnusableError
 from autotune.trial import Candidate, FailureKind, Probe, Stage, TrialState, Xla
+from tests.study.every_sampler import EVERY_SAMPLER
 from tests.study.fake_executor import BF16, F16, F32, WIDTHS, FakeStudy, World, config_of, fault, usual_speed
 
 
@@ -155,7 +156,7 @@ def test_when_nothing_passes_the_reason_counts_why(tmp_path):
     )
 
 
-@pytest.mark.parametrize("sampler", list(Sampler))
+@pytest.mark.parametrize("sampler", EVERY_SAMPLER)
 def test_no_more_trials_than_asked_and_none_twice(tmp_path, sampler):
     study = FakeStudy(tmp_path, config_of(trials=9, sampler=sampler)).run()
     screened = study.screened()

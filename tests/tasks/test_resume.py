@@ -16,6 +16,7 @@ from autotune.record import events as ev
 from autotune.record.lines import FILE_NAME
 from autotune.record.lock import FILE_NAME as SESSION
 from autotune.record.record import Record
+from autotune.tasks.changes import of_settings
 from autotune.tasks.resume import REPORT, Earlier, begun_in_vain, check_machine, find_earlier
 from autotune.trial import Candidate, DatasetFacts, Policy, Recipe, Stage, WorkerFacts, Xla
 
@@ -114,6 +115,11 @@ def test_a_named_folder(tmp_path):
     config.study.folder = str(begun(config, "finished", 1000.0, EXPORTED))
     with pytest.raises(ConfigError, match="is finished"):
         find_earlier(config, beginning(config))
+    config.study.resume = "auto"  # a scheduler's, which may come again after the end
+    found = find_earlier(config, beginning(config))
+    assert found is not None
+    assert found.finished
+    config.study.resume = "true"
     config.study.folder = str(tmp_path)
     with pytest.raises(UserError, match="cannot read the record"):
         find_earlier(config, beginning(config))
@@ -187,6 +193,16 @@ def test_a_setting_that_measures_otherwise_is_refused_with_the_difference(tmp_pa
         find_earlier(other, beginning(other))
     assert told in str(caught.value)
     assert "would not compare" in str(caught.value)
+
+
+def test_a_key_that_an_earlier_version_did_not_know_is_a_change_only_where_it_is_used(tmp_path):
+    config = made(tmp_path)
+    began = beginning(config)
+    earlier = replace(began, config={**began.config, "search": dict(began.config["search"])})
+    del earlier.config["search"]["accumulation"]
+    assert of_settings(earlier, began) == []
+    used = beginning(changed(config, "search.accumulation", [1, 2]))
+    assert [str(change) for change in of_settings(earlier, used)] == ["search.accumulation was [1] and is [1, 2]"]
 
 
 def test_code_and_packages_that_changed(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -151,3 +152,26 @@ def test_only_a_lack_of_memory_is_a_reason_to_go_apart(tmp_path: Path) -> None:
     with pytest.raises(TrialFault, match="no such operation"):
         machine.ask(people.candidate(xla=Xla.ON))
     assert machine.alone.asked == []
+
+
+def test_two_settings_of_tf32_never_share_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is switched for a whole process, and kernels that were chosen under one setting stay in use."""
+    machine, fresh = SmallMachine(tmp_path), []
+    monkeypatch.setattr(machine, "replace", lambda: fresh.append(len(machine.alone.asked)))
+    own, config = people.candidate(), people.config()
+    full = replace(own, tf32=False)
+    assert machine.ask(full).apart_pairs == (6, 6, 6)
+    assert machine.together == [], "candidate and baseline were never in one"
+    turns = [asked.candidate.tf32 for asked in machine.alone.asked]
+    assert turns == [False, None, None, False, False, None]
+    assert fresh[0] == 0
+    assert set(fresh) >= {1, 3, 5}, "a fresh one before each other setting"
+
+    fresh.clear()
+    machine.ask(own)
+    assert (machine.together, fresh) == ([10], []), "as the last worker was, and as its reference is"
+    monkeypatch.setattr(machine, "_ask", lambda *_: None)
+    for candidate, replaced in ((own, 0), (full, 1), (full, 1), (own, 2)):
+        with contextlib.suppress(TypeError):  # there is no training to read
+            machine.train(candidate, 0, people.recipe(candidate, config))
+        assert len(fresh) == replaced

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autotune.record.events.circumstances import (
     FORMAT,
+    EarlierStudy,
     InFlight,
     Note,
     SinkFailed,
@@ -34,6 +35,7 @@ Event = (
     StudyStarted
     | StudyResumed
     | WorkerReady
+    | EarlierStudy
     | Note
     | SpacePlanned
     | FidelityPlanned
@@ -56,6 +58,7 @@ __all__ = [
     "CHANCE",
     "FORMAT",
     "RETRY",
+    "EarlierStudy",
     "Event",
     "Exported",
     "FidelityPlanned",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.trial import DatasetFacts, Stage, WorkerFacts
+from autotune.trial import Candidate, DatasetFacts, Stage, WorkerFacts
 
 FORMAT = 3
 
@@ -45,6 +45,22 @@ class StudyStarted:
     command: str
     versions: dict[str, str]
     code: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierStudy:
+    """What an earlier study of the same model on the same device says about where to begin: an order, and no more.
+
+    Once it is recorded, nothing but this line decides: whatever becomes of the earlier study, a later session goes on
+    alike.
+
+    Attributes:
+        study: its name; None if there is none.
+        candidates: the best of it, the best first.
+    """
+
+    study: str | None
+    candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True)

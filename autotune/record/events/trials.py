@@ -108,7 +108,10 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """One training on one seed ended; `delta` is against the baseline on the same seed, higher is better."""
+    """One training on one seed ended; `delta` is against the baseline on the same seed, higher is better.
+
+    One that was stopped early (`run.stopped`) has neither metric nor delta.
+    """
 
     trial: int
     stage: Stage
@@ -135,6 +138,8 @@ class TrialJudged:
     Attributes:
         accuracy: what the gate of the verify stage saw.
         gain: the objective's, where that is read from trainings.
+        vouched_by: the trial that trains identically and whose gate this verdict follows; `None` where it was trained
+            itself, or not at all.
     """
 
     trial: int
@@ -142,6 +147,7 @@ class TrialJudged:
     reason: str
     accuracy: Accuracy | None = None
     gain: Interval | None = None
+    vouched_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,13 +93,14 @@ class Stepper:
     def _run(self, executions: int, lead_in: int) -> _Clock:
         clock = _Clock(self, self._watch, executions, lead_in)
         steps = (executions + lead_in) * self.candidate.steps_per_execution
+        fed = steps * self.candidate.accumulation  # `fit` counts micro-batches
         # The first callback begins each step and the last one ends it, so those between are part of it.
         around = [
             keras.callbacks.LambdaCallback(on_train_batch_begin=clock.step_begins),
             *self.callbacks,
             keras.callbacks.LambdaCallback(on_train_batch_end=clock.step_ends),
         ]
-        self.model.fit(self._repeated, epochs=1, steps_per_epoch=steps, callbacks=around, verbose=0, shuffle=False)
+        self.model.fit(self._repeated, epochs=1, steps_per_epoch=fed, callbacks=around, verbose=0, shuffle=False)
         if clock.ended < executions + lead_in:
             ran = clock.ended * self.candidate.steps_per_execution
             raise TrialFault(

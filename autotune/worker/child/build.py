@@ -18,7 +18,8 @@ from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrialFault
 from autotune.targets import resolve
 from autotune.trial import Candidate, FailureKind, Recipe, Xla
-from autotune.worker.child import step
+from autotune.worker.child import framework, step
+from autotune.worker.child.accumulate import read_rate_per_step
 from autotune.worker.child.faults import kind_of
 from autotune.worker.child.schedule import learning_rate
 
@@ -64,11 +65,26 @@ class ModelBuilder:
         """
         self.asked += 1
         began = time.perf_counter()
+        framework.allow_tf32(candidate.tf32)  # of the whole process: see `LocalExecutor`
         keras.config.set_dtype_policy(candidate.policy.name)
         keras.utils.set_random_seed(seed)
         model = with_float32_output(self._called(candidate))
         self._compile(model, candidate, recipe)
         return BuiltModel(model, time.perf_counter() - began)
+
+    def raw(self, candidate: Candidate, seed: int) -> keras.Model:
+        """The model as its builder makes it under the candidate's policy, neither mended nor compiled here.
+
+        Raises:
+            TrialFault: the builder failed or gave no model that can be trained.
+        """
+        keras.config.set_dtype_policy(candidate.policy.name)
+        keras.utils.set_random_seed(seed)
+        return self._called(candidate)
+
+    def compile(self, model: keras.Model, candidate: Candidate, recipe: Recipe) -> None:
+        """Compile a model as `build` does."""
+        self._compile(model, candidate, recipe)
 
     def _called(self, candidate: Candidate) -> keras.Model:
         """The builder's model, with weights: without an Input, Keras would make them only at the first step.
@@ -106,7 +122,7 @@ class ModelBuilder:
             optimizer=optimizer,
             loss=self._loss(),
             jit_compile=_JIT[candidate.xla],
-            steps_per_execution=candidate.steps_per_execution,
+            steps_per_execution=candidate.steps_per_execution * candidate.accumulation,  # Keras counts micro-batches
             auto_scale_loss=False,
         )
         step.listen(model)
@@ -114,11 +130,15 @@ class ModelBuilder:
     def _optimizer(self, candidate: Candidate, recipe: Recipe) -> keras.Optimizer:
         train = self._config.train
         rate = learning_rate(recipe, train, candidate)
-        config = {"class_name": train.optimizer, "config": {**train.optimizer_args, "learning_rate": rate}}
+        args = {**train.optimizer_args, "learning_rate": rate}
+        if candidate.accumulation > 1:
+            args["gradient_accumulation_steps"] = candidate.accumulation
         try:
-            return keras.optimizers.get(config)
+            optimizer = keras.optimizers.get({"class_name": train.optimizer, "config": args})
         except (TypeError, ValueError) as error:
             raise ConfigError(f"train.optimizer_args do not fit the optimizer {train.optimizer}: {error}") from error
+        read_rate_per_step(optimizer)
+        return optimizer
 
     def _loss(self) -> Any:
         name = self._config.train.loss

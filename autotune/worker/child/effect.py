@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import keras
 
-from autotune.trial import Effect, LayerEffect
+from autotune.trial import Effect, LayerEffect, Pipeline
 from autotune.worker.child import framework, step
+from autotune.worker.child.accumulate import accumulating
 
 
 def inspect(model: keras.Model) -> Effect:
@@ -16,6 +18,7 @@ def inspect(model: keras.Model) -> Effect:
     optimizer = model.optimizer
     scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     traced = step.traced(model)
+    parts = accumulating(optimizer)
     return Effect(
         xla=bool(model.jit_compile),  # `compile` has resolved auto, and downgraded True where a layer forbids it
         layers=tuple(_layer(layer) for layer in model._flatten_layers(include_self=False) if _is_leaf(layer)),
@@ -25,9 +28,11 @@ def inspect(model: keras.Model) -> Effect:
         tf32=framework.tf32(),
         deterministic=framework.deterministic(),
         placed_on=_placed_on(model),
-        products=traced.products if traced else (),
+        products=tuple(replace(one, flops=one.flops * parts) for one in traced.products) if traced else (),
         own_train_step=traced.own if traced else False,
         scales_loss=traced.scales_loss if traced and scaled else None,
+        accumulation=parts,
+        pipeline=traced.pipeline if traced else Pipeline.HOST,
     )
 
 

@@ -74,6 +74,17 @@ def tf32() -> bool | None:
     return bool(tf.config.experimental.tensor_float_32_execution_enabled())
 
 
+def allow_tf32(allowed: bool | None) -> None:
+    """Let float32 matrix products run in TF32 or not, in this process; None is TensorFlow's default, which lets them.
+
+    Nothing changes on a device that has no TF32. Some kernels read this when they run, others when they are chosen,
+    and what is chosen stays in use, such as a plan of cuBLASLt or cuDNN: so a process must hold to one setting.
+    """
+    import tensorflow as tf
+
+    tf.config.experimental.enable_tensor_float_32_execution(allowed is not False)
+
+
 def deterministic() -> bool:
     """Whether TensorFlow's determinism switch is on; it turns XLA off silently."""
     from tensorflow.python.framework import config

@@ -28,6 +28,7 @@ from autotune.worker.protocol import (
     Answer,
     EvaluateArgs,
     ExportArgs,
+    InspectArgs,
     ProbeArgs,
     RegisterArgs,
     ReloadArgs,
@@ -97,6 +98,13 @@ class Session:
     def train(self, args: dict[str, Any]) -> Any:
         """See `Trainer.train`."""
         return self._trainer.train(codec.restore(TrainArgs, args))
+
+    def inspect(self, args: dict[str, Any]) -> Any:
+        """See `Inspector.inspect`; neither metric nor prober is needed for it."""
+        from autotune.worker.child.inspection import Inspector
+
+        config, dataset = self._opened()
+        return Inspector(config, dataset, self._alive).inspect(codec.restore(InspectArgs, args))
 
     def evaluate(self, args: dict[str, Any]) -> Any:
         """See `artifacts.evaluate`."""

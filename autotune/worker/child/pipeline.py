@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from autotune.decide.timing import FEWEST_PAIRS
 from autotune.trial import PipelineTiming
-from autotune.worker.child import framework
+from autotune.worker.child import framework, step
 from autotune.worker.child.blocks import LEAD_IN, Stepper
 
 # As many as a rule for speedups would ask for; six, without which there is no interval, if that would take long.
@@ -85,8 +85,11 @@ class _Side:
 def _resident(fed: Stepper, block_s: float) -> _Side:
     """The step on a fixed batch, compiled and warm."""
     model = fed.model
+    listening = step.traced(model)
     with tf.device(f"/{framework.accelerator()}:0"):
         batch = tf.nest.map_structure(tf.identity, next(iter(fed.batches)))
+        if listening is not None:  # rows of arrays on the device are gathered once
+            batch = listening.batch(batch)
     _make_function_on(model, batch)
     nothing = tf.data.Dataset.from_tensors(0)  # `fit` wants to be fed; this costs it some microseconds
     stepper = Stepper(model, nothing, fed.candidate, fed.callbacks)
@@ -97,13 +100,13 @@ def _resident(fed: Stepper, block_s: float) -> _Side:
 
 def _make_function_on(model: keras.Model, batch: Any) -> None:
     """Give the model a train function whose step ignores what it is given; its `train_step` is as before."""
-    step, overridden = model.train_step, "train_step" in vars(model)
-    model.train_step = lambda _: step(batch)
+    own, overridden = model.train_step, "train_step" in vars(model)
+    model.train_step = lambda _: own(batch)
     try:
         model.make_train_function(force=True)
     finally:
         if overridden:
-            model.train_step = step
+            model.train_step = own
         else:
             del model.train_step
 

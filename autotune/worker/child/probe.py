@@ -89,6 +89,7 @@ class Prober:
             sync_ms=timed.sync_ms,
             pipeline=_pipeline(timed, own) if args.pipeline else None,
             baseline_peak_memory_mb=reference.peak_memory_mb if reference else None,
+            hopeless_below=args.hopeless_below if _given_up(own, other, args) else None,
         )
 
     def _timed_reference(self, args: ProbeArgs) -> _Timed | None:
@@ -105,7 +106,7 @@ class Prober:
         before_mb = framework.memory_mb()
         framework.reset_peak_memory()
         built = self._builder.build(candidate, recipe, args.seed)
-        batches = self._feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed)
+        batches = self._feed.feeding(built.model, candidate, examples=recipe.examples, seed=args.seed)
         hooks = step_hooks(self._callbacks(candidate))
         timed = _Timed(Stepper(built.model, batches, candidate, hooks, self._watch), built.build_s, args)
         peak_mb = framework.peak_memory_mb()  # before another model runs
@@ -157,7 +158,7 @@ def _alternate(timed: _Timed, reference: _Timed | None, args: ProbeArgs) -> tupl
             own.append(timed.block())
             if not reference_first:
                 other.append(reference.block())
-            if _enough(own, other, args):
+            if _enough(own, other, args) or _hopeless(own, other, args):
                 return own, other
         if time.perf_counter() - began > args.max_s and len(own) >= timing.FEWEST_PAIRS:
             return own, other
@@ -169,8 +170,23 @@ def _pipeline(timed: _Timed, own: Sequence[Block]) -> PipelineTiming | None:
 
 
 def _enough(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bool:
-    ratios = timing.log_ratios([block.step_ms for block in other], [block.step_ms for block in own], 1, 1)
+    ratios = _ratios(own, other, args)
     return timing.enough(ratios, min_pairs=args.min_pairs, max_pairs=args.max_pairs, half_width=args.half_width)
+
+
+def _hopeless(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bool:
+    return args.hopeless_below is not None and timing.hopeless(_ratios(own, other, args), args.hopeless_below)
+
+
+def _given_up(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bool:
+    """Whether sampling has ended for that alone."""
+    return _hopeless(own, other, args) and not _enough(own, other, args)
+
+
+def _ratios(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> list[float]:
+    assert args.reference is not None
+    before, after = [block.step_ms for block in other], [block.step_ms for block in own]
+    return timing.log_ratios(before, after, args.reference.batch_size, args.candidate.batch_size)
 
 
 def _compile_fault(error: Exception, candidate: Candidate) -> TrialFault:

@@ -12,15 +12,19 @@ from autotune.trial import Candidate, Recipe
 
 
 def learning_rate(recipe: Recipe, train: TrainConfig, candidate: Candidate) -> Any:
-    """The learning rate to compile with: a number, or a Keras schedule over the recipe's steps."""
+    """The learning rate to compile with: a number, or a Keras schedule over the recipe's steps.
+
+    With accumulation it counts micro-batches, as Keras's optimizers read it then.
+    """
+    each = candidate.accumulation
     if recipe.schedule == "cosine":
         warm = min(recipe.warmup_steps, recipe.total_steps - 1)
         return keras.optimizers.schedules.CosineDecay(
             initial_learning_rate=0.0 if warm else recipe.learning_rate,
-            decay_steps=max(1, recipe.total_steps - warm),
+            decay_steps=max(1, recipe.total_steps - warm) * each,
             alpha=0.0,
             warmup_target=recipe.learning_rate if warm else None,
-            warmup_steps=warm,
+            warmup_steps=warm * each,
         )
     if recipe.schedule == "step":
         factor = train.batch_size / candidate.batch_size
@@ -28,7 +32,7 @@ def learning_rate(recipe: Recipe, train: TrainConfig, candidate: Candidate) -> A
         boundaries = sorted(set(scaled))  # two that fall on one step multiply the rate twice there
         passed = [0] + [sum(step <= boundary for step in scaled) for boundary in boundaries]
         values = [recipe.learning_rate * train.step_factor**times for times in passed]
-        return keras.optimizers.schedules.PiecewiseConstantDecay(boundaries, values)
+        return keras.optimizers.schedules.PiecewiseConstantDecay([step * each for step in boundaries], values)
     return recipe.learning_rate
 
 

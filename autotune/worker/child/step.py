@@ -13,8 +13,8 @@ import keras
 import tensorflow as tf
 
 from autotune.errors import TrialFault
-from autotune.trial import FailureKind, Products
-from autotune.worker.child import graph
+from autotune.trial import FailureKind, Pipeline, Products
+from autotune.worker.child import framework, graph
 
 
 class TracedStep:
@@ -32,6 +32,7 @@ class TracedStep:
         self._step = model.train_step
         self._graph: tf.Graph | None = None
         self._asked = False
+        self._arrays: tuple[tf.Tensor, ...] = ()
         self.own = getattr(self._step, "__func__", None) is not keras.Model.train_step
 
     def __call__(self, data: Any) -> Any:
@@ -40,6 +41,7 @@ class TracedStep:
         Raises:
             TrialFault: a person's own step tells no loss, so that one which diverges could not be seen.
         """
+        data = self.batch(data)
         with self._listening():
             results = self._step(data)
         if not isinstance(results, dict) or "loss" not in results:
@@ -51,6 +53,22 @@ class TracedStep:
         if tf.inside_function():
             self._graph = tf.compat.v1.get_default_graph()
         return results
+
+    def gather_from(self, arrays: tuple[tf.Tensor, ...]) -> None:
+        """Be fed rows of these arrays from now on, and gather the batch where the arrays are."""
+        self._arrays = arrays
+
+    def batch(self, data: Any) -> Any:
+        """What the step trains on: what it is fed, or the rows of the arrays that it is fed the numbers of."""
+        if not self._arrays or not tf.is_tensor(data):
+            return data
+        return tuple(tf.gather(array, data) for array in self._arrays)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Where its batches are put together: on the device only if that is where the arrays are."""
+        there = all(f":{framework.accelerator()}:" in array.device for array in self._arrays)
+        return Pipeline.DEVICE if self._arrays and there else Pipeline.HOST
 
     @property
     def scales_loss(self) -> bool | None:

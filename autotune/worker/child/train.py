@@ -18,7 +18,7 @@ from autotune.data import Dataset
 from autotune.errors import ConfigError, TrialFault
 from autotune.space.recipe import evaluated_epochs
 from autotune.targets import resolve
-from autotune.trial import EpochPoint, FailureKind, Recipe, TrainingRun
+from autotune.trial import EarlyStop, EpochPoint, FailureKind, TrainingRun
 from autotune.worker.child import effect
 from autotune.worker.child.build import ModelBuilder
 from autotune.worker.child.faults import kept_at
@@ -50,7 +50,7 @@ class Trainer:
         self.metric = Metric(config)
 
     def train(self, args: TrainArgs) -> TrainingRun:
-        """One training run from fresh weights.
+        """One training run from fresh weights; it ends early where it was asked to, and when its loss is not finite.
 
         Raises:
             TrialFault: the trained model was to be kept and cannot be saved.
@@ -59,17 +59,19 @@ class Trainer:
         candidate, recipe = args.candidate, args.recipe
         model = self._builder.build(candidate, recipe, args.seed).model
         digest = _digest(model)
-        curve = _Curve(self.metric, self._dataset, recipe, self._alive)
+        curve = _Curve(self.metric, self._dataset, args, self._alive)
         callbacks = [*user_callbacks(self._config.train, candidate), curve]
         self._fit(model, args, callbacks)
-        if args.keep_path is not None:
-            with kept_at(Path(args.keep_path)):
-                _save(model, Path(args.keep_path))
+        whole = curve.stopped is None
+        keep_path = args.keep_path if whole else None
+        if keep_path is not None:
+            with kept_at(Path(keep_path)):
+                _save(model, Path(keep_path))
         return TrainingRun(
             candidate=candidate,
             seed=args.seed,
             recipe=recipe,
-            metric=curve.points[-1].metric,
+            metric=curve.points[-1].metric if whole else None,
             curve=tuple(curve.points),
             iterations=_applied_steps(model.optimizer),
             skipped_steps=sum(point.skipped_steps for point in curve.points),
@@ -78,8 +80,9 @@ class Trainer:
             train_s=curve.points[-1].elapsed_s,
             weights_digest=digest,
             effect=effect.inspect(model),
-            model_path=args.keep_path,
-            right=curve.right,
+            model_path=keep_path,
+            right=curve.right if whole else None,
+            stopped=curve.stopped,
         )
 
     def _fit(self, model: keras.Model, args: TrainArgs, callbacks: list[keras.callbacks.Callback]) -> None:
@@ -90,13 +93,11 @@ class Trainer:
         asks for nothing else, a person may.
         """
         candidate, recipe = args.candidate, args.recipe
-        batches = self._feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=args.seed)
-        steps: int | None = recipe.examples // candidate.batch_size
+        batches = self._feed.feeding(model, candidate, examples=recipe.examples, seed=args.seed)
+        steps, fed = recipe.examples // candidate.batch_size, None
         if steps and steps % candidate.steps_per_execution == 0:
-            batches = batches.repeat()
-        else:
-            steps = None
-        model.fit(batches, epochs=recipe.epochs, steps_per_epoch=steps, callbacks=callbacks, verbose=0, shuffle=False)
+            batches, fed = batches.repeat(), steps * candidate.accumulation  # `fit` counts micro-batches
+        model.fit(batches, epochs=recipe.epochs, steps_per_epoch=fed, callbacks=callbacks, verbose=0, shuffle=False)
 
 
 class Metric:
@@ -152,16 +153,20 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
     Attributes:
         points: so far.
         right: see `TrainingRun.right`, of the last epoch.
+        stopped: where it has stopped the training, or None.
     """
 
-    def __init__(self, metric: Metric, dataset: Dataset, recipe: Recipe, alive: Callable[[], None]) -> None:
+    def __init__(self, metric: Metric, dataset: Dataset, args: TrainArgs, alive: Callable[[], None]) -> None:
         super().__init__()
+        recipe = args.recipe
+        self._stops = args.stops
         self._alive = alive
         self._evaluated = evaluated_epochs(recipe.epochs, recipe.evaluations)
         self._metric = metric
         self._validation = dataset.validation
         self._labels = dataset.num_classes is not None
         self._steps_per_epoch = recipe.examples // recipe.batch_size
+        self._steps_per_execution = args.candidate.steps_per_execution
         self._applied = 0
         self._executions = 0
         self._last_loss: Any = math.nan
@@ -169,6 +174,7 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
         self._epoch_began = 0.0
         self.points: list[EpochPoint] = []
         self.right: str | None = None
+        self.stopped: EarlyStop | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._keep_last_loss()
@@ -200,13 +206,16 @@ class _Curve(keras.callbacks.Callback):  # type: ignore[misc]
         metric, self.right = self._evaluate() if epoch + 1 in self._evaluated else (None, None)
         finite = loss if math.isfinite(loss) else None
         self.points.append(EpochPoint(epoch + 1, finite, metric, self._elapsed_s, scale, skipped))
+        self.stopped = next((stop for stop in self._stops if stop.ends(epoch + 1, metric)), None)
+        if self.stopped is not None or finite is None:  # no later epoch mends a loss that is not finite
+            self.model.stop_training = True
         self._epoch_began = time.perf_counter()
 
     def _skipped(self, *, scaled: bool) -> int:
         """Steps of this epoch that the scaler left out: the optimizer counts those that it applied."""
         before, self._applied = self._applied, _applied_steps(self.model.optimizer)
         # The last execution of an epoch may be cut short; one that a callback stopped has fewer of them.
-        ran = min(self._steps_per_epoch, self._executions * self.model.steps_per_execution)
+        ran = min(self._steps_per_epoch, self._executions * self._steps_per_execution)
         self._executions = 0
         return max(0, ran - (self._applied - before)) if scaled else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -162,3 +163,44 @@ def test_the_loss_follows_the_targets() -> None:
         "mean_squared_error",
     )
     assert (classes.output_shape, regression.output_shape) == ((None, 3), (None, 1))
+
+
+def test_tf32_is_switched_before_a_model_is_built_and_back_again() -> None:
+    """Whatever the device: on one that has none, nothing hangs on it."""
+    import tensorflow as tf
+
+    enabled = tf.config.experimental.tensor_float_32_execution_enabled
+    config = people.config()
+    try:
+        for asked, expected in ((False, False), (None, True), (True, True), (False, False)):
+            candidate = replace(people.candidate(), tf32=asked)
+            _builder(config).build(candidate, people.recipe(candidate, config), 0)
+            assert enabled() is expected
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(True)
+
+
+@pytest.mark.parametrize("capability", [(7, 5), (8, 0)])
+def test_tf32_in_force_is_the_switch_where_the_device_has_it(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int]
+) -> None:
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: ["gpu"] if kind == "GPU" else [])
+    details = {"compute_capability": capability}
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: details)
+    config = people.config()
+    try:
+        for asked in (False, True):
+            candidate = replace(people.candidate(), tf32=asked)
+            effect = effect_of(_builder(config).build(candidate, people.recipe(candidate, config), 0).model)
+            assert effect.tf32 is (asked if capability >= (8, 0) else None)
+            assert health.departure(candidate, effect) is None
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(True)
+
+
+def _builder(config: Any) -> Any:
+    from autotune.worker.child.build import ModelBuilder
+
+    return ModelBuilder(config, (4,), 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,6 +79,47 @@ def test_sampling_ends_at_its_bounds(timing: dict[str, Any], pairs: int) -> None
     own, other = Blocks("c", turns, [1.0, 2.0, 4.0]), Blocks("b", turns, [3.0])
     taken = _alternate(own, other, args(people.candidate(), people.config(), **timing))
     assert len(taken[0]) == len(taken[1]) == pairs
+
+
+@pytest.mark.parametrize(
+    ("below", "pairs"),
+    [
+        (None, 30),  # nobody asked
+        (0.9, 8),  # the fewest that have a 99 % interval
+        (0.55, 30),  # its interval reaches from 0.25 to 1.0 and it may be above
+    ],
+)
+def test_a_candidate_that_is_clearly_out_is_given_up(below: float | None, pairs: int) -> None:
+    from autotune.worker.child.probe import _alternate, _given_up
+
+    turns: list[str] = []
+    out = [5.0, 8.0, 6.0] if below == 0.9 else [3.0, 12.0, 6.0]
+    own, other = Blocks("c", turns, out), Blocks("b", turns, [3.0])
+    asked = args(people.candidate(), people.config(), hopeless_below=below, min_pairs=10, max_pairs=30, half_width=0.01)
+    taken = _alternate(own, other, asked)
+    assert len(taken[0]) == len(taken[1]) == pairs
+    assert _given_up(*taken, asked) is (pairs == 8)
+
+
+def test_batches_count_in_what_is_hopeless() -> None:
+    """Three times the step time at four times the batch is 1.33 times as fast."""
+    from autotune.worker.child.probe import _alternate
+
+    config, turns = people.config(), list[str]()
+    asked = args(people.candidate(batch=40), config, hopeless_below=1.2, min_pairs=10, max_pairs=10)
+    own, _ = _alternate(Blocks("c", turns, [3.0]), Blocks("b", turns, [1.0]), asked)
+    assert len(own) == 10
+    own, _ = _alternate(Blocks("c", turns, [3.0]), Blocks("b", turns, [1.0]), replace(asked, hopeless_below=1.4))
+    assert len(own) == 8
+
+
+def test_a_probe_says_that_it_was_given_up() -> None:
+    config = people.config()
+    timing = {"min_pairs": 20, "max_pairs": 20}
+    given_up = prober(config).probe(args(people.candidate(), config, hopeless_below=1000.0, **timing))
+    assert (given_up.hopeless_below, len(given_up.block_step_ms)) == (1000.0, 8)
+    whole = prober(config).probe(args(people.candidate(), config, hopeless_below=0.001, **timing))
+    assert (whole.hopeless_below, len(whole.block_step_ms)) == (None, 20)
 
 
 def test_the_reference_is_built_once_and_stays_float32_beside_a_16_bit_candidate() -> None:

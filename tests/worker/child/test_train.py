@@ -14,7 +14,7 @@ import pytest
 from autotune.config.train import CallbackConfig, TrainConfig
 from autotune.decide import health
 from autotune.errors import ConfigError, TrialFault
-from autotune.trial import Candidate, FailureKind, TrainingRun, Xla
+from autotune.trial import Candidate, EarlyStop, FailureKind, TrainingRun, Xla
 from autotune.worker.protocol import TrainArgs
 from tests.worker import people
 
@@ -175,10 +175,62 @@ def test_a_loss_scale_that_collapses_is_no_result_although_nothing_in_the_histor
 def test_a_loss_that_is_nan_is_none_in_the_curve() -> None:
     done = run(people.candidate(), build="nets.blank")
     assert not done.loss_finite
-    assert [point.train_loss for point in done.curve] == [None, None]
+    assert [point.train_loss for point in done.curve] == [None], "no second epoch was spent on it"
     failure = health.training_failure(done, MAX_SKIPPED)
     assert failure is not None
     assert failure.kind is FailureKind.NAN
+
+
+def stopping(threshold: float, *, higher: bool = True, keep: Path | None = None) -> TrainingRun:
+    """Six epochs, evaluated after the third and the last; to end after the third if the metric is beyond this."""
+    config, candidate = people.config(), people.candidate(per_execution=4)
+    recipe = people.recipe(candidate, config, epochs=6)
+    stops = (EarlyStop(3, threshold, higher),)
+    args = TrainArgs(candidate, recipe, 0, None if keep is None else str(keep), stops)
+    result: TrainingRun = trainer(config).train(args)
+    return result
+
+
+def test_a_training_beyond_its_threshold_ends_there_and_has_no_result(tmp_path: Path) -> None:
+    done = stopping(1.1, keep=tmp_path / "kept.keras")
+    assert done.stopped == EarlyStop(3, 1.1)
+    assert [point.epoch for point in done.curve] == [1, 2, 3]
+    assert done.curve[-1].metric is not None
+    assert (done.metric, done.right, done.model_path, done.iterations) == (None, None, None, 36)
+    assert list(tmp_path.glob("*.keras")) == []
+    assert health.training_failure(done, MAX_SKIPPED) is None, "it has not failed"
+    fewer = replace(done, iterations=35)
+    assert health.training_failure(fewer, MAX_SKIPPED) is not None
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras under NumPy 2
+def test_one_that_is_good_enough_is_as_if_nobody_had_looked(tmp_path: Path) -> None:
+    done, plain = stopping(0.0, keep=tmp_path / "kept.keras"), run(people.candidate(per_execution=4), epochs=6)
+    assert done.stopped is None
+    assert done.model_path == str(tmp_path / "kept.keras")
+    assert (done.metric, done.iterations, done.right) == (plain.metric, 72, plain.right)
+    assert stopping(1.1, higher=False).stopped is None
+    assert stopping(0.0, higher=False).stopped == EarlyStop(3, 0.0, higher=False)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras under NumPy 2
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("xla", [Xla.OFF, Xla.ON])
+def test_trainings_that_differ_in_steps_per_execution_alone_are_the_same_training(
+    policy: str, xla: Xla, tmp_path: Path
+) -> None:
+    """As alike as two trainings of one candidate on one seed; that lets one vouch for the other at the gate."""
+    import keras
+
+    def weights(per_execution: int, name: str) -> Any:
+        done = run(people.candidate(policy, xla=xla, per_execution=per_execution), keep=tmp_path / f"{name}.keras")
+        assert done.iterations == 24
+        model = keras.models.load_model(done.model_path, compile=False)
+        return np.concatenate([array.ravel() for array in model.get_weights()])
+
+    one, again, many = weights(1, "one"), weights(1, "again"), weights(4, "many")
+    scale = np.abs(one).max()
+    assert np.abs(many - one).max() <= np.abs(again - one).max() + 1e-6 * scale
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""What `make landscape` measures of each model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from autotune.config.schema import Config
+
+TURNS = 2
+PAIRS = 10
+SEEDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured of a model.
+
+    Attributes:
+        overrides: of the study that this is a landscape of; all that its space could take from the device is in them.
+        minutes: after which no further turn or seed begins.
+    """
+
+    overrides: tuple[str, ...]
+    minutes: float
+    turns: int = TURNS
+    seeds: int = SEEDS
+    evaluations: int = 6
+
+
+PLANS = {
+    "cifar_mlp": Plan(
+        (
+            "train.examples=1024",
+            "train.epochs=6",
+            # Of the two aligned widths the nearer one: it halves the grid's third dimension.
+            "model.width_bounds=[[3000,3200],[1000,1010]]",
+        ),
+        25.0,
+    ),
+    "cifar_cnn": Plan(("train.examples=2048", "train.epochs=6"), 25.0),
+    "digits_mlp": Plan(("train.examples=1024", "train.epochs=30"), 10.0, evaluations=10),
+}
+
+
+def timed_evenly(config: Config) -> Config:
+    """So many pairs of every candidate, whatever they agree upon; no pipeline."""
+    timing = replace(
+        config.search.timing, min_pairs=PAIRS, max_pairs=PAIRS, screen_max_s=8.0, max_s=8.0, pipeline=False
+    )
+    return replace(config, search=replace(config.search, timing=timing))

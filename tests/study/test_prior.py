@@ -1,0 +1,76 @@
+"""What peaks let expect of the first candidates. Figures are worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from autotune.config.hardware import DeviceKind
+from autotune.hardware.profile import Profile
+from autotune.study.guesses import first_guesses
+from autotune.study.prior import expected, fastest
+from autotune.trial import Candidate, Effect, LayerEffect, Probe, Xla
+from tests.study.fake_executor import BF16, F16, F32
+from tests.study.test_batch_sizes import space_of
+
+WIDTHS = (1000,)
+OWN = Candidate(F32, 32, Xla.AUTO, WIDTHS)
+
+# No bandwidth limit; 16 bit is eight times as fast.
+GPU = Profile("made_up", "made up", DeviceKind.gpu, bandwidth_gb_s=1e9, peaks=(("float16", 80.0), ("float32", 10.0)))
+GPU = replace(GPU, tensor_cores=frozenset({"float16"}))
+
+
+def probe(step_ms: float, mflop_per_example: float) -> Probe:
+    layer = LayerEffect("all", "Dense", "float32", "float32", 0, int(mflop_per_example * 1e6), 1)
+    effect = Effect(False, (layer,), "float32", False, "SGD", None, False, "GPU")
+    return Probe(OWN, effect, (step_ms,), (), 10, (), 0.1, 0.1, None, 1.0, True)
+
+
+def test_the_hosts_part_of_a_step_is_what_the_baseline_took_beyond_its_peak():
+    """100 MFLOP x 3 passes x 32 = 9.6 GFLOP: 0.96 ms in float32 and 0.12 ms in float16, beside 2 ms on the host."""
+    rates = expected(space_of(policies=(F32, F16)), GPU, probe(2.96, 100))
+    assert rates[F32, 32] == pytest.approx(32 / 2.96e-3, rel=1e-3)
+    assert rates[F16, 32] == pytest.approx(32 / 2.12e-3, rel=1e-3)
+    assert rates[F16, 512] == pytest.approx(512 / (2e-3 + 16 * 0.12e-3), rel=1e-3)
+
+
+def test_a_baseline_faster_than_its_peak_has_no_host():
+    rates = expected(space_of(policies=(F32,)), GPU, probe(0.5, 100))
+    assert rates[F32, 64] == pytest.approx(64 / 1.92e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize("device", [replace(GPU, peaks=()), replace(GPU, bandwidth_gb_s=None)])
+def test_without_peaks_nothing_is_expected(device):
+    assert expected(space_of(policies=(F32, F16)), device, probe(2.96, 100)) == {}
+
+
+def test_a_policy_without_a_peak_leaves_no_ranking():
+    assert expected(space_of(policies=(F32, BF16)), GPU, probe(2.96, 100)) == {}
+
+
+def test_batches_beyond_the_point_where_they_gain_are_not_among_the_fastest():
+    """In float32 the work is all there is, in float16 the host is half of it: 32 is enough for one, not the other."""
+    busy = expected(space_of(policies=(F32, F16)), GPU, probe(0.96 + 0.02, 100))
+    pairs = fastest(busy, (F32, F16))
+    assert [batch for policy, batch in pairs if policy == F32] == [32]
+    assert pairs[0][0] == F16
+    assert (F16, 512) not in pairs
+
+
+def test_large_batches_are_guessed_where_they_are_expected_to_gain():
+    def batches(step_ms: float) -> list[int]:
+        space = space_of(policies=(F32, F16), baseline=replace(OWN, xla=Xla.OFF), widths=(WIDTHS,))
+        guesses = list(first_guesses(space, expected(space, GPU, probe(step_ms, 100))))
+        assert [(c.policy, c.batch_size) for c in guesses[:3]] == [(F16, 32), (F16, 64), (F32, 64)]
+        return [c.batch_size for c in guesses[3:]]
+
+    assert batches(step_ms=20.0) == [512, 256, 128], "the host bounds every step"
+    assert batches(step_ms=0.96) == [], "the device is busy already"
+
+
+def test_the_guesses_keep_the_baselines_xla():
+    space = space_of(baseline=replace(OWN, xla=Xla.ON), xla=(Xla.OFF, Xla.ON), widths=(WIDTHS,))
+    assert {c.xla for c in first_guesses(space)} == {Xla.ON}, "mixed precision alone, and not XLA off with it"
+    assert {c.xla for c in first_guesses(replace(space, xla=(Xla.OFF,)))} == {Xla.OFF}
