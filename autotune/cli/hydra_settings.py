@@ -15,13 +15,18 @@ from typing import Any, NoReturn
 from hydra._internal import hydra as internal
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import create_config_search_path
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from autotune.cli.flags import override_key
+from autotune.cli.repository import Repository
 from autotune.errors import ConfigError
 
 _SEARCH_PATH = "hydra.searchpath"
+_MAY_SET_MODE = {"hydra", "hydra.mode", _SEARCH_PATH}
 _LOADER = "ConfigLoaderImpl"
 
 # What a file may set, since it is text or a choice of how to run, and what Hydra itself fills in.
@@ -51,10 +56,19 @@ def only_typed(config_path: str) -> Iterator[None]:
         setattr(internal, _LOADER, own)
 
 
+class _ModeIsOpenError(Exception):
+    """Nobody has said whether there are several jobs, but for the flags; Hydra catches it."""
+
+
 class _Loader(ConfigLoaderImpl):
     """Hydra's loader, by whose two doors everything comes that is composed."""
 
     built_in = ""
+
+    def __init__(self, config_search_path: ConfigSearchPath) -> None:
+        super().__init__(config_search_path)
+        self.repository: Repository = Repository(config_search_path, self.built_in)
+        self._options: dict[tuple[str, ObjectType | None], list[str]] = {}
 
     def load_configuration(
         self,
@@ -64,14 +78,42 @@ class _Loader(ConfigLoaderImpl):
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
+        asks_for_mode = run_mode is RunMode.MULTIRUN and not validate_sweep_overrides
+        if asks_for_mode and self._leaves_mode_open(overrides):
+            raise _ModeIsOpenError
         self._refuse_search_path(config_name, overrides)
         composed = super().load_configuration(config_name, overrides, run_mode, from_shell, validate_sweep_overrides)
-        _require_same(_plain(composed), self._expected(overrides))
+        if self.repository.foreign:  # else nobody but Hydra, this package and the command line had a say in it
+            _require_same(_plain(composed), self._expected(overrides))
         return composed
 
     def compute_defaults_list(self, config_name: str | None, overrides: list[str], run_mode: RunMode) -> Any:
         self._refuse_search_path(config_name, overrides)
         return super().compute_defaults_list(config_name, overrides, run_mode)
+
+    def get_group_options(
+        self,
+        group_name: str,
+        results_filter: ObjectType | None = ObjectType.CONFIG,
+        config_name: str | None = None,
+        overrides: list[str] | None = None,
+    ) -> list[str]:
+        if config_name is not None or overrides:
+            return super().get_group_options(group_name, results_filter, config_name, overrides)
+        asked = (group_name, results_filter)
+        if asked not in self._options:  # `--help` asks twice for each group
+            self._options[asked] = self.repository.get_group_options(group_name, results_filter)
+        return list(self._options[asked])
+
+    def _leaves_mode_open(self, overrides: list[str]) -> bool:
+        """Whether nothing can have set `hydra.mode`.
+
+        Hydra composes everything to look for it, before it composes everything to run, and takes a failure for "not
+        set". The built-in files do not set it.
+        """
+        places = [place.path for place in self.config_search_path.get_path()]
+        built_in = [place.path for place in create_config_search_path(self.built_in).get_path()]
+        return places == built_in and not _MAY_SET_MODE & set(map(override_key, overrides))
 
     def _refuse_search_path(self, config_name: str | None, overrides: list[str]) -> None:
         """Hydra reads it from the primary file before all else, and imports the packages in it."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autotune import trust
+from autotune.printable import printable
 from autotune.record.view import StudyView
-from autotune.trial import Candidate, Interval, Recipe
+from autotune.trial import Candidate, Interval, Recipe, SpaceSummary
 
 
 def one_line(text: str) -> str:
@@ -16,14 +17,29 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def printable(text: str) -> str:
-    """Text with a space for every control character; columns stay as they are."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def widths(candidate: Candidate) -> str:
     """`3008-1008`, or nothing for a model without widths."""
     return "-".join(map(str, candidate.widths))
+
+
+def on_off(asked: bool | None) -> str:
+    """`on`, `off`, or `default` for what is left to the framework."""
+    return {None: "default", True: "on", False: "off"}[asked]
+
+
+def further(candidate: Candidate) -> str:
+    """`accumulation 4, tf32 off`: the settings that are searched only when asked for; nothing where none is set."""
+    return ", ".join(f"{name} {value}" for name, value in candidate.further.items())
+
+
+def searched_further(space: SpaceSummary) -> list[tuple[str, list[str]]]:
+    """The choices of each dimension that is searched only when asked for, where there is more than one."""
+    found = (
+        ("accumulation", list(map(str, space.accumulation))),
+        ("TF32", list(map(on_off, space.tf32))),
+        ("pipeline", list(space.pipeline)),
+    )
+    return [(name, values) for name, values in found if len(values) > 1]
 
 
 def speedup(interval: Interval) -> str:
@@ -79,6 +95,9 @@ def differences(candidate: Candidate, baseline: Candidate) -> list[str]:
         ("XLA", candidate.xla.value, baseline.xla.value),
         ("widths", widths(candidate), widths(baseline)),
         ("steps per execution", candidate.steps_per_execution, baseline.steps_per_execution),
+        ("accumulation", candidate.accumulation, baseline.accumulation),
+        ("TF32", on_off(candidate.tf32), on_off(baseline.tf32)),
+        ("pipeline", candidate.pipeline.value, baseline.pipeline.value),
     )
     return [f"{name} {new} (was {old})" for name, new, old in pairs if new != old]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from autotune.config.schema import Config
 from tests.cli.received import received_from
 
 TOUCHING = "{_target_: pathlib.Path.touch, _args_: [{_target_: pathlib.Path, _args_: [MARK]}]}"
-PLACED = TOUCHING[1:-1].replace(", _args_", "\n_args_") + "\n"
+PLACED = TOUCHING[1:-1].replace(", _args_", "\n_args_", 1) + "\n"
 
 PRIMARY = {
     "callback": f"hydra: {{callbacks: {{x: {TOUCHING}}}}}",
@@ -83,6 +85,16 @@ def test_no_file_sets_what_hydra_would_run(argv, configs, tmp_path, capfd):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("group", ["global", "package"])
+def test_nor_one_that_is_reached_from_the_built_in_groups(group, configs, tmp_path, capfd):
+    """A path that leaves the package finds a person's file although no folder of theirs was named."""
+    built_in = str(files("autotune.conf") / "model")
+    assert main([f"model={os.path.relpath(tmp_path / 'conf' / 'model' / group, built_in)}"]) == 2
+    assert "must not be set in a configuration file" in capfd.readouterr().err
+    assert not configs
+    assert not {"mark", "mark_package"} & set(sys.modules)
+
+
 @pytest.mark.parametrize("flags", ["--cfg job", "--cfg hydra", "--info", "--info defaults", "--help"])
 @pytest.mark.parametrize("name", ["callback", "search_path", "logging"])
 def test_looking_at_a_configuration_runs_nothing(flags, name, configs, tmp_path, capfd):
@@ -114,4 +126,12 @@ def test_help_texts_and_the_way_to_run_may_stand_in_a_file(configs, tmp_path):
         encoding="utf-8",
     )
     assert main(["--config-dir", "conf", "--config-name", "mine", "search.trials=1,2"]) == 0
+    assert [config.search.trials for config in configs] == [1, 2]
+
+
+def test_also_in_a_file_that_a_typed_search_path_finds(configs, tmp_path):
+    (tmp_path / "conf" / "model" / "several.yaml").write_text(
+        "# @package _global_\nhydra: {mode: MULTIRUN}\ndefaults: [cifar_mlp@model]\n", encoding="utf-8"
+    )
+    assert main([f"hydra.searchpath=[file://{tmp_path}/conf]", "model=several", "search.trials=1,2"]) == 0
     assert [config.search.trials for config in configs] == [1, 2]

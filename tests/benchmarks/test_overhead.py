@@ -1,0 +1,39 @@
+"""How much of a default study's wall clock is neither compiling, nor timed steps, nor training.
+
+The study is run as a person runs it, in a process of its own, with MLflow on a new database; its record tells where the
+time went (`tests.benchmarks.accounting` says what counts as what, and does it for any record). "after the record" is
+what the process took after the last line: the report, the plot, MLflow's files.
+
+Alone (14 minutes): `python -m pytest tests/benchmarks/test_overhead.py -m bench -s`
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autotune.record.lines import FILE_NAME, read_lines
+from tests.benchmarks.accounting import account, print_account
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(1800)]
+
+MOST = 0.10
+"""Of the wall clock without the start-up."""
+
+
+@pytest.mark.parametrize("model", ["digits_mlp", "cifar_mlp"])
+def test_a_study_spends_its_time_on_what_it_is_there_for(model: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "autotune", f"model={model}", "output.root=outputs", "output.name=study"]
+    environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
+    began = time.perf_counter()
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    wall_s = time.perf_counter() - began
+    assert done.returncode in (0, 3), done.stderr
+    found = account(read_lines(tmp_path / "outputs" / "study" / FILE_NAME))
+    print_account(f"A default study of {model}, {wall_s:.0f} s, {wall_s - found.wall_s:.1f} s after the record", found)
+    assert found.overhead <= MOST
