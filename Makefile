@@ -81,7 +81,8 @@ format: setup ## Format the code and apply safe fixes
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
-bench: setup ## Run the benchmarks in tests/benchmarks
+# Each file says what it measures, how long it takes and what is promised; a target that is missed fails.
+bench: setup ## Run the benchmarks in tests/benchmarks (an hour and more, on a quiet machine)
 	@$(PY) -m pytest tests/benchmarks -m bench -s
 
 # Each file says what it measures, how long it takes and how to shrink it; TRUTH_RECORD=1 renews the recorded noise.

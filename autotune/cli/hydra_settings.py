@@ -22,7 +22,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from autotune.cli.flags import override_key
-from autotune.cli.repository import Repository
+from autotune.cli.repository import Repository, stays_below
 from autotune.errors import ConfigError
 
 _SEARCH_PATH = "hydra.searchpath"
@@ -79,7 +79,7 @@ class _Loader(ConfigLoaderImpl):
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
         asks_for_mode = run_mode is RunMode.MULTIRUN and not validate_sweep_overrides
-        if asks_for_mode and self._leaves_mode_open(overrides):
+        if asks_for_mode and self._leaves_mode_open(config_name, overrides):
             raise _ModeIsOpenError
         self._refuse_search_path(config_name, overrides)
         composed = super().load_configuration(config_name, overrides, run_mode, from_shell, validate_sweep_overrides)
@@ -105,15 +105,16 @@ class _Loader(ConfigLoaderImpl):
             self._options[asked] = self.repository.get_group_options(group_name, results_filter)
         return list(self._options[asked])
 
-    def _leaves_mode_open(self, overrides: list[str]) -> bool:
+    def _leaves_mode_open(self, config_name: str | None, overrides: list[str]) -> bool:
         """Whether nothing can have set `hydra.mode`.
 
         Hydra composes everything to look for it, before it composes everything to run, and takes a failure for "not
-        set". The built-in files do not set it.
+        set". The built-in files do not set it; a name that leads out of their folder may be of a file that does.
         """
         places = [place.path for place in self.config_search_path.get_path()]
         built_in = [place.path for place in create_config_search_path(self.built_in).get_path()]
-        return places == built_in and not _MAY_SET_MODE & set(map(override_key, overrides))
+        leads_out = not stays_below(config_name or "") or any(map(_may_lead_out, overrides))
+        return places == built_in and not leads_out and not _MAY_SET_MODE & set(map(override_key, overrides))
 
     def _refuse_search_path(self, config_name: str | None, overrides: list[str]) -> None:
         """Hydra reads it from the primary file before all else, and imports the packages in it."""
@@ -134,6 +135,12 @@ class _Loader(ConfigLoaderImpl):
             "task": [one.input_line for one in parsed if not one.is_hydra_override()],
         }
         return expected
+
+
+def _may_lead_out(override: str) -> bool:
+    """Whether its value may be the name of a file elsewhere; one that is none costs only time."""
+    value = override.partition("=")[2]
+    return ".." in value or "\\" in value
 
 
 def _parsed(overrides: Sequence[str]) -> list[Any]:

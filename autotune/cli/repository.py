@@ -41,12 +41,15 @@ class Repository(ConfigRepository):
     def load_config(self, config_path: str) -> ConfigResult | None:
         """As Hydra's; notes whose the file is."""
         found = super().load_config(config_path)
-        if found is not None and (found.path not in self._built_in or not _stays_below(config_path)):
+        if found is not None and (found.path not in self._built_in or not stays_below(config_path)):
             self.foreign.add(config_path)
         return found
 
 
-def _stays_below(config_path: str) -> bool:
-    """Whether a name leads to nothing outside the place where it is looked up, as `model/../../../mine` does."""
+def stays_below(config_path: str) -> bool:
+    """Whether a name leads to nothing outside the place where it is looked up, as `model/../../../mine` does.
+
+    Windows takes a backslash for a slash, and what ends in a colon for a drive.
+    """
     path = PurePosixPath(config_path)
-    return not path.is_absolute() and ".." not in path.parts
+    return not path.is_absolute() and ".." not in path.parts and not {"\\", ":"} & set(config_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from autotune.config.checks import require
+from autotune.config.objective import Objective
 from autotune.config.schema import Config
 from autotune.config.search import Sampler
 from autotune.errors import ConfigError
@@ -20,6 +21,7 @@ def check(config: Config) -> None:
     _check_widths(config)
     _check_accumulation(config)
     _check_sampler(config)
+    _check_tf32(config)
 
 
 def _check_batches(config: Config) -> None:
@@ -77,4 +79,13 @@ def _check_sampler(config: Config) -> None:
         raise ConfigError(
             f"search.sampler=gp needs the package {' and '.join(missing)}, which is not installed: pip install"
             f" {packages} (its build for CPUs is enough), or take search.sampler=auto"
+        )
+
+
+def _check_tf32(config: Config) -> None:
+    """Trainings that are timed against one another are neighbours in one process, which holds to one setting."""
+    if config.search.tf32 and config.objective.name is Objective.time_to_accuracy:
+        raise ConfigError(
+            "search.tf32 cannot be searched with objective=time_to_accuracy, which compares trainings of one process,"
+            " and TF32 is set for a whole one; use objective=throughput, or set train.tf32"
         )

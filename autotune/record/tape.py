@@ -28,6 +28,7 @@ from autotune.record.events import (
     WorkerReady,
 )
 from autotune.record.lines import Line, standing
+from autotune.trial import EarlyStop, Stage
 
 MEASURED = (Probed, Trained, TrialFailed, FinalistsCompared)
 
@@ -89,6 +90,14 @@ class Tape:
     def workers(self) -> int:
         """The highest number of a worker that measured."""
         return max((_worker(line.event) for line in self.standing), default=0)
+
+    @property
+    def began_without_earlier(self) -> bool:
+        """Whether something was measured and no earlier study had been looked for."""
+        events = [line.event for line in self.standing]
+        return any(isinstance(event, Probed) for event in events) and not any(
+            isinstance(event, EarlierStudy) for event in events
+        )
 
     def take(self, event: Event) -> tuple[Line, bool] | None:
         """The recorded line of what happens again, and whether it no longer counts as it is; None if there is none."""
@@ -158,13 +167,18 @@ def _same(recorded: Event, event: Event) -> bool:
         case Probed(), Probed():
             return (recorded.trial, recorded.stage) == (event.trial, event.stage)
         case Trained(), Trained():
-            return (recorded.trial, recorded.stage, recorded.run.seed) == (event.trial, event.stage, event.run.seed)
+            # One that was stopped early does not stand for one that was not.
+            return _training(recorded) == _training(event)
         case TrialFailed(), TrialFailed():
             return (recorded.trial, recorded.stage, recorded.seed) == (event.trial, event.stage, event.seed)
         case FinalistsCompared(), FinalistsCompared():
             return (recorded.trial, recorded.other) == (event.trial, event.other)
         case _:
             return recorded == event
+
+
+def _training(event: Trained) -> tuple[int, Stage, int, EarlyStop | None]:
+    return event.trial, event.stage, event.run.seed, event.run.stopped
 
 
 def _death(lines: Sequence[Line]) -> Death | None:

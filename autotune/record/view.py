@@ -80,15 +80,28 @@ class TrialView:
         return self.objective_gain or self.speedup
 
     def metric(self, stage: Stage) -> float | None:
-        """Mean metric over the stage's trainings that did not fail, or None."""
+        """Mean metric over the stage's trainings that did not fail, or None; None if one was stopped early.
+
+        A mean over the seeds that came to their end would flatter: the one that was stopped was the worst.
+        """
+        if self._stopped_in(stage):
+            return None
         paired = self.deltas.get(stage, {})
         runs = [run for run in self.runs.get(stage, ()) if self.is_baseline or run.seed in paired]
         values = [run.metric for run in runs if run.metric is not None]
         return sum(values) / len(values) if values else None
 
+    def delta(self, stage: Stage) -> float | None:
+        """Mean paired difference over the stage's seeds, or None; None, as the metric, if one was stopped early."""
+        deltas = self.deltas.get(stage)
+        return sum(deltas.values()) / len(deltas) if deltas and not self._stopped_in(stage) else None
+
+    def _stopped_in(self, stage: Stage) -> bool:
+        return any(run.stopped is not None for run in self.runs.get(stage, ()))
+
     @property
     def latest_metric(self) -> float | None:
-        """Mean metric of the last stage that trained it."""
+        """Mean metric of the last stage that has one."""
         for stage in (Stage.CONFIRM, Stage.VERIFY, Stage.BASELINE):
             if (metric := self.metric(stage)) is not None:
                 return metric
@@ -96,10 +109,10 @@ class TrialView:
 
     @property
     def latest_delta(self) -> float | None:
-        """Mean paired difference of the last stage that trained it."""
+        """Mean paired difference of the last stage that has one."""
         for stage in (Stage.CONFIRM, Stage.VERIFY):
-            if deltas := self.deltas.get(stage):
-                return sum(deltas.values()) / len(deltas)
+            if (delta := self.delta(stage)) is not None:
+                return delta
         return None
 
 

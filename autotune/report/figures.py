@@ -76,10 +76,19 @@ def delta_interval(trial: TrialView) -> Interval | None:
 
 
 def delta(trial: TrialView) -> float | None:
-    """The mean paired accuracy difference, higher is better, of the last stage that trained it."""
+    """The mean paired accuracy difference, higher is better, of the last stage that trained it, or its twin."""
     if trial.confirmation is not None and trial.confirmation.accuracy is not None:
         return trial.confirmation.accuracy.delta.estimate
+    if trial.vouched_by is not None:  # it has no trainings of its own at the gate
+        return trial.accuracy.delta.estimate if trial.accuracy is not None else None
     return trial.latest_delta
+
+
+def vouched_by(trial: TrialView) -> int | None:
+    """The trial whose trainings the accuracy difference is from, where they are not its own."""
+    if trial.confirmation is not None and trial.confirmation.accuracy is not None:
+        return None
+    return trial.vouched_by
 
 
 def is_winner(view: StudyView, trial: TrialView) -> bool:

@@ -66,8 +66,10 @@ def _figure(content: Tradeoff) -> Any:
     for kind in Kind:
         if points := [point for point in content.trained if point.kind is kind]:
             figure.add_trace(_scatter(content, kind, points), row=1, col=1)
-        if points := [point for point in content.untrained if point.kind is kind]:
-            figure.add_trace(_scatter(content, kind, points), row=2, col=1)
+        for stopped in (False, True):
+            untrained = [point for point in content.untrained if point.kind is kind]
+            if points := [point for point in untrained if point.stopped_early is stopped]:
+                figure.add_trace(_scatter(content, kind, points), row=2, col=1)
     _add_lines(figure, content)
     _label(figure, content, strip)
     return figure
@@ -76,15 +78,14 @@ def _figure(content: Tradeoff) -> Any:
 def _scatter(content: Tradeoff, kind: Kind, points: list[Point]) -> Any:
     import plotly.graph_objects as go
 
-    style, trained = STYLES[kind], points[0].metric is not None
-    scale = content.measure.scale
+    style, scale = STYLES[kind], content.measure.scale
     y = [point.metric * scale if point.metric is not None else 0.0 for point in points]
     solid = kind is Kind.BASELINE or style.plotly.endswith("-thin")
     symbols = [style.plotly if solid or point.confirmed else f"{style.plotly}-open" for point in points]
     return go.Scatter(
         x=[point.gain for point in points],
         y=y,
-        name=str(kind) if trained else f"{kind} (not trained)",
+        name=points[0].legend,
         mode="markers+text",
         text=[str(point.trial) for point in points],
         textposition="top right",
@@ -164,5 +165,5 @@ def _label(figure: Any, content: Tradeoff, strip: bool) -> None:
     figure.update_xaxes(title=html.escape(content.axis_text), ticksuffix="x", row=2 if strip else 1, col=1)
     if strip:
         figure.update_yaxes(
-            row=2, col=1, title="not<br>trained", showticklabels=False, showgrid=False, zeroline=False, range=[-1, 1]
+            row=2, col=1, title="no<br>accuracy", showticklabels=False, showgrid=False, zeroline=False, range=[-1, 1]
         )

@@ -67,10 +67,9 @@ def _draw_front(axes: Axes, content: Tradeoff) -> None:
 
 def _draw(axes: Axes, content: Tradeoff, kind: Kind, points: list[Point]) -> None:
     style, scale = STYLES[kind], content.measure.scale
-    for number, point in enumerate(points):
+    named: set[str] = set()
+    for point in points:
         y = point.metric * scale if point.metric is not None else 0.0
-        untrained = "stopped early" if kind is Kind.REJECTED else "not trained"
-        name = f"{kind} ({untrained})" if point.metric is None else str(kind)
         filled = kind is Kind.BASELINE or point.confirmed
         axes.errorbar(
             [point.gain],
@@ -84,9 +83,10 @@ def _draw(axes: Axes, content: Tradeoff, kind: Kind, points: list[Point]) -> Non
             elinewidth=0.9,
             capsize=2,
             linestyle="none",
-            label=name if number == 0 else None,
+            label=point.legend if point.legend not in named else None,
             zorder=3,
         )
+        named.add(point.legend)
         axes.annotate(str(point.trial), (point.gain, y), xytext=(6, 5), textcoords="offset points", fontsize=8)
 
 
@@ -116,5 +116,5 @@ def _label(top: Axes, bottom: Axes, content: Tradeoff) -> None:
 def _label_strip(axes: Axes) -> None:
     axes.set_ylim(-1, 1)
     axes.set_yticks([])
-    axes.set_ylabel("not\ntrained", fontsize=8)
+    axes.set_ylabel("no\naccuracy", fontsize=8)
     axes.axvline(1.0, color="#bbbbbb", linewidth=1, linestyle=":")

@@ -64,8 +64,8 @@ def _predictions(view: StudyView) -> list[str]:
 def _reading(view: StudyView) -> str:
     reading = (
         "Speed from `screen` is one short probe each: it ranks, it does not prove. Only `confirm` figures, from fresh"
-        " processes and new seeds, are claims. A trial without an accuracy was not trained. XLA is as in force:"
-        " `!` is not what was asked for, `?` was asked for and never ran."
+        " processes and new seeds, are claims. A trial without an accuracy was not trained, or was stopped early."
+        " XLA is as in force: `!` is not what was asked for, `?` was asked for and never ran."
     )
     baseline = view.baseline
     runs = baseline.runs.get(Stage.BASELINE, []) if baseline is not None else []

@@ -116,10 +116,9 @@ def _trained(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:
     yield "recipe_epochs", recipe.epochs if recipe else None
     yield "learning_rate", recipe.learning_rate if recipe else None
     stage = Stage.BASELINE if trial.is_baseline else Stage.VERIFY
-    deltas = trial.deltas.get(stage, {})
     yield "verify_seeds", sum(run.stopped is None for run in trial.runs.get(stage, ())) or None
     yield "verify_metric", trial.metric(stage)
-    yield "verify_metric_delta", sum(deltas.values()) / len(deltas) if deltas else None
+    yield "verify_metric_delta", trial.delta(stage)
     yield "epoch_s", training.epoch_s(trial)
     yield from _learned(training.time_to_accuracy(view, trial))
     yield from _health(training.health(runs))

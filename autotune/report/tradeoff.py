@@ -40,7 +40,9 @@ class Point:
 
     Attributes:
         gain: the objective's ratio to the baseline's, with the bounds beside it where there are any.
-        metric: baseline's mean plus the mean paired difference, in the metric's unit; `None` when it was never trained.
+        metric: baseline's mean plus the mean paired difference, in the metric's unit; `None` when it was never trained
+            to the end on all of its seeds.
+        stopped_early: whether one of its trainings was.
         details: one line each, for whoever points at it.
     """
 
@@ -53,7 +55,15 @@ class Point:
     metric_low: float | None
     metric_high: float | None
     confirmed: bool
+    stopped_early: bool
     details: tuple[str, ...]
+
+    @property
+    def legend(self) -> str:
+        """Its name in the legend, with the reason where it has no accuracy."""
+        if self.metric is not None:
+            return str(self.kind)
+        return f"{self.kind} ({'stopped early' if self.stopped_early else 'not trained'})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +174,14 @@ def _point(view: StudyView, measure: Measure, trial: TrialView, reference: float
         metric_low=low if metric is not None else None,
         metric_high=high if metric is not None else None,
         confirmed=figures.speed_stage(trial) is Stage.CONFIRM,
+        stopped_early=_stopped_early(trial),
         details=_details(view, trial),
     )
+
+
+def _stopped_early(trial: TrialView) -> bool:
+    health = training.health(training.all_runs(trial))
+    return health is not None and health.stopped_early > 0
 
 
 def _bounds(measure: Measure, reference: float, interval: Interval | None) -> tuple[float | None, float | None]:
@@ -218,11 +234,14 @@ def _trained(view: StudyView, trial: TrialView) -> Iterator[str]:
     measure, interval, delta = Measure.of(view), figures.delta_interval(trial), figures.delta(trial)
     if delta is not None:
         difference = measure.delta_interval(interval) if interval is not None else measure.delta(delta)
-        yield f"{measure.name} {measure.value(trial.latest_metric)}, paired difference {difference}"
+        if (twin := figures.vouched_by(trial)) is not None:
+            yield f"{measure.name}: paired difference {difference}, by trial {twin}"
+        else:
+            yield f"{measure.name} {measure.value(trial.latest_metric)}, paired difference {difference}"
     elif trial.is_baseline:
         yield f"{measure.name} {measure.value(trial.metric(Stage.BASELINE))}"
     else:
-        yield "not trained: no accuracy"
+        yield f"{'stopped early' if _stopped_early(trial) else 'not trained'}: no accuracy"
     if trial.confirmation is not None and (learned := training.end_to_end(measure, trial.confirmation)) is not None:
         yield learned
 

@@ -65,12 +65,15 @@ def epoch_s(trial: TrialView) -> float | None:
 
 
 def time_to_accuracy(view: StudyView, trial: TrialView) -> TimeToAccuracy | None:
-    """As confirmed, else from the trainings of the verify stage; `None` where there were none."""
+    """As confirmed, else from the verify stage; `None` where none was trained there, or one training was stopped early.
+
+    What a seed that was stopped would have come to is not known, and a figure of the others would flatter.
+    """
     if trial.confirmation is not None and trial.confirmation.time_to_accuracy is not None:
         return trial.confirmation.time_to_accuracy
     measure, baseline = Measure.of(view), view.baseline
-    runs = {run.seed: run for run in trial.runs.get(Stage.VERIFY, ()) if run.stopped is None}
-    if baseline is None or trial.is_baseline or not runs:
+    runs = {run.seed: run for run in trial.runs.get(Stage.VERIFY, ())}
+    if baseline is None or trial.is_baseline or any(run.stopped is not None for run in runs.values()):
         return None
     reference = {run.seed: run for run in all_runs(baseline) if run.seed in runs}
     margins = {seed: margin for seed, run in reference.items() if (margin := _margin(measure, run)) is not None}

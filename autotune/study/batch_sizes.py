@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from autotune.config.search import SearchConfig
@@ -86,7 +86,12 @@ class BatchSizes:
         self._gains[candidate] = gain
         line = self._lines.setdefault(replace(candidate, batch_size=0), [])
         bisect.insort(line, candidate, key=lambda one: one.batch_size)
-        for first, second, third in zip(line, line[1:], line[2:], strict=False):
+        for third in line:
+            # Found sizes lie between the doubled ones and must not hide them.
+            second = self._half_of(third, line)
+            first = self._half_of(second, line) if second else None
+            if first is None or second is None:
+                continue
             flat = self._gains_nothing(first, second) and self._gains_nothing(second, third)
             if flat and self._gains[third] < _TWO_PAY * self._gains[first]:
                 gains = ", ".join(f"{one.batch_size}: {self._gains[one]:.2f}x" for one in (first, second, third))
@@ -106,12 +111,17 @@ class BatchSizes:
         largest, text = self._outgrown.get(_kind(candidate), (candidate.batch_size, ""))
         return text if candidate.batch_size > largest else None
 
-    def next(self) -> Found | None:
-        """A size worth trying between one that fitted and one that did not, or None."""
+    def next(self, refused: Callable[[Candidate], str | None] = lambda _: None) -> Found | None:
+        """A size worth trying between one that fitted and one that did not, or None.
+
+        Args:
+            refused: why a candidate is not worth a trial for what is known elsewhere, or None if it is.
+        """
         if not self._bounded and not self._too_large:
             return None
         for gap in self._gaps():
-            if self._may_be_best(gap) and (candidate := self._between(gap)) is not None:
+            candidate = self._between(gap) if self._may_be_best(gap) else None
+            if candidate is not None and refused(candidate) is None:
                 return Found(candidate, self._told(gap, candidate))
         return None
 
@@ -122,10 +132,13 @@ class BatchSizes:
                 beyond = f"{gap.high} did not" if not gap.estimated else "more would not by the estimated bound"
                 yield f"{_pair(gap.low)}: batch {gap.low.batch_size} is the largest that fitted into memory, {beyond}"
 
+    def _half_of(self, larger: Candidate, line: list[Candidate]) -> Candidate | None:
+        """Of those that differ in their batch alone, the largest that is half as large at most."""
+        half = [one for one in line if 2 * one.batch_size <= larger.batch_size]
+        return half[-1] if half else None
+
     def _gains_nothing(self, smaller: Candidate, larger: Candidate) -> bool:
-        """Whether the larger is at least twice as large, for next to nothing."""
-        doubled = larger.batch_size >= 2 * smaller.batch_size
-        return doubled and self._gains[larger] < _PAYS * self._gains[smaller]
+        return self._gains[larger] < _PAYS * self._gains[smaller]
 
     def _gaps(self) -> Iterator[_Gap]:
         """One for each kind and each widths; the fastest first."""
@@ -194,9 +207,8 @@ class BatchSizes:
 
     def _is_sound(self, candidate: Candidate) -> bool:
         """Whether an epoch of it is like the user's, and it has not failed already."""
-        examples, batch = self._space.examples, candidate.batch_size
-        enough = examples // batch >= _FEWEST_STEPS_PER_EPOCH and batch <= self._most
-        return enough and examples % batch <= _MOST_LEFT_OUT * examples and candidate not in self._failed
+        batch = candidate.batch_size
+        return _keeps_an_epoch(self._space.examples, batch) and batch <= self._most and candidate not in self._failed
 
     def _told(self, gap: _Gap, candidate: Candidate) -> str:
         beyond = f"{gap.high - 1}, the memory's estimated bound" if gap.estimated else f"{gap.high}, which did not"
@@ -218,9 +230,14 @@ def could_hold(space: Space, candidate: Candidate, search: SearchConfig) -> bool
     planned = replace(candidate, batch_size=0) in {replace(one, batch_size=0) for one in space.candidates()}
     if candidate.batch_size in space.batch_sizes or not planned:
         return planned
-    enough = space.examples // candidate.batch_size >= _FEWEST_STEPS_PER_EPOCH
     most = space.baseline.batch_size * search.max_batch_factor
-    return search.batch_sizes is None and min(space.batch_sizes) < candidate.batch_size <= most and enough
+    within = search.batch_sizes is None and min(space.batch_sizes) < candidate.batch_size <= most
+    return within and _keeps_an_epoch(space.examples, candidate.batch_size)
+
+
+def _keeps_an_epoch(examples: int, batch: int) -> bool:
+    """Whether an epoch in this batch has enough steps, and nearly all examples."""
+    return examples // batch >= _FEWEST_STEPS_PER_EPOCH and examples % batch <= _MOST_LEFT_OUT * examples
 
 
 def _kind(candidate: Candidate) -> Candidate:

@@ -70,14 +70,16 @@ def _fresh_processes(context: StudyContext, evidence: Evidence, seeds: int) -> N
 
 def _affordable(context: StudyContext, evidence: Evidence, index: int, *, starts: bool) -> bool:
     """Whether the budget has room for one more pair of trainings, and a fresh process if it `starts` one."""
-    speedup = context.view.trials[evidence.number].speedup
+    trial = context.view.trials[evidence.number]
+    speedup = trial.speedup
     cost_s = costs.pair_s(context, speedup.estimate if speedup else 1.0, index)
-    cost_s += costs.process_s(context) if starts else 0.0
+    cost_s += costs.process_s(context, trial) if starts else 0.0
     if context.budget.allows(cost_s, costs.export_s(context)):
         return True
     evidence.ended = "the budget is used"
-    trial = f"trial {evidence.number}"
-    text = f"the budget ended while {trial} was confirmed: what it would still have had to show is missing"
+    text = (
+        f"the budget ended while trial {evidence.number} was confirmed: what it would still have had to show is missing"
+    )
     context.note("budget", text, "warning")
     return False
 

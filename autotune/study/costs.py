@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autotune.decide import accuracy
 from autotune.decide.accuracy import Look
+from autotune.record.view import TrialView
 from autotune.study.context import CONFIRM_SEED_OFFSET, StudyContext
 
 # Later trainings are somewhat slower than the first ones on a machine that warms up, and each has its bookkeeping.
@@ -23,10 +24,18 @@ def candidate_s(context: StudyContext, speedup: float) -> float:
     return baseline_s(context) / speedup + _OVERHEAD_S
 
 
-def process_s(context: StudyContext) -> float:
-    """A fresh process that times a pair [s]."""
+def process_s(context: StudyContext, trial: TrialView | None = None) -> float:
+    """A fresh process that times a pair [s]; of a trial that is timed apart, all workers of its rounds.
+
+    Args:
+        context: of the study.
+        trial: what is timed against the baseline; None: what is alive beside it in one process.
+    """
     assert context.plan is not None
-    return context.plan.process_s
+    apart = trial is not None and trial.probe is not None and trial.probe.apart_pairs
+    # A fresh worker for each of the two in each round, of which the plan has one.
+    more = 2 * context.config.search.timing.rounds - 1 if apart else 0
+    return context.plan.process_s + more * context.worker_start_s
 
 
 def pair_s(context: StudyContext, speedup: float, index: int) -> float:
@@ -35,10 +44,10 @@ def pair_s(context: StudyContext, speedup: float, index: int) -> float:
     return candidate_s(context, speedup) + (0.0 if known else baseline_s(context))
 
 
-def confirm_s(context: StudyContext, speedup: float) -> float:
-    """The whole confirmation of a candidate, up to its first look [s]."""
+def confirm_s(context: StudyContext, speedup: float, trial: TrialView | None = None) -> float:
+    """The whole confirmation of a candidate, up to its first look [s]; `trial` as for `process_s`."""
     trainings_s = sum(pair_s(context, speedup, index) for index in range(looks(context)[0].seeds))
-    return context.config.search.timing.processes * process_s(context) + trainings_s
+    return context.config.search.timing.processes * process_s(context, trial) + trainings_s
 
 
 def export_s(context: StudyContext) -> float:

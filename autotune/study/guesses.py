@@ -24,22 +24,36 @@ def first_guesses(space: Space, expected: Expected | None = None) -> Iterator[Ca
         space: what there is to guess from.
         expected: throughput by policy and batch; it decides which large batches are worth an early trial.
     """
-    own = space.baseline
+    own = own_where_searched(space)
     following = min((size for size in space.batch_sizes if size > own.batch_size), default=own.batch_size)
-    steps = max(space.steps_per_execution)
-    xla = own.xla if own.xla in space.xla else space.xla[0]
+    fewest, most = own.steps_per_execution, max(space.steps_per_execution)
     low = tuple(policy for policy in space.policies if not policy.is_float32) or space.policies
-    order = [(policy, batch, 1) for batch in (own.batch_size, following) for policy in low]
-    order.append((Policy("float32"), following, 1))
-    order += [(policy, batch, 1) for policy, batch in _large(space, low, expected or {})]
-    order += [(low[0], batch, steps) for batch in (own.batch_size, following)]
+    order = [(policy, batch, fewest) for batch in (own.batch_size, following) for policy in low]
+    order.append((Policy("float32"), following, fewest))
+    order += [(policy, batch, fewest) for policy, batch in _large(space, low, expected or {})]
+    order += [(low[0], batch, most) for batch in (own.batch_size, following)]
     guesses = [
-        replace(own, policy=policy, batch_size=batch, xla=xla, steps_per_execution=calls)
-        for policy, batch, calls in order
+        replace(own, policy=policy, batch_size=batch, steps_per_execution=steps) for policy, batch, steps in order
     ]
-    guesses += _alone(space, replace(own, xla=xla))
+    guesses += _alone(space, own)
     held = (guess for guess in guesses if guess.policy in space.policies and space.holds(guess))
     return iter(dict.fromkeys(held))
+
+
+def own_where_searched(space: Space) -> Candidate:
+    """The baseline; a setting of it that is not searched gives way to the one that is searched in its place.
+
+    Policy, batch and widths stay. So does TF32, whose choices always hold the user's own.
+    """
+    own = space.baseline
+    steps = own.steps_per_execution
+    return replace(
+        own,
+        xla=own.xla if own.xla in space.xla else space.xla[0],
+        steps_per_execution=steps if steps in space.steps_per_execution else min(space.steps_per_execution),
+        accumulation=own.accumulation if own.accumulation in space.accumulations else space.accumulations[0],
+        pipeline=own.pipeline if own.pipeline in space.pipelines else space.pipelines[0],
+    )
 
 
 def _alone(space: Space, own: Candidate) -> list[Candidate]:

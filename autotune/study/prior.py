@@ -23,7 +23,7 @@ WORTHWHILE = 1.05
 
 
 def expected(space: Space, device: Profile, baseline: Probe, *, optimizer_slots: int = 0) -> Expected:
-    """Throughput by roofline, with the host's part of a step from the baseline's probe.
+    """Throughput by roofline, with the host's part of a step from the baseline's probe; TF32 as the user has it.
 
     Args:
         space: whose policies and batch sizes are asked about.
@@ -37,8 +37,9 @@ def expected(space: Space, device: Profile, baseline: Probe, *, optimizer_slots:
     works, own = works_of(baseline.effect), baseline.candidate
 
     def step_ms(policy: Policy, batch: int) -> float | None:
+        tf32 = own.tf32 is not False
         found = predict_step_time_ms(
-            device, works, policy.name, batch, optimizer_slots=optimizer_slots, overhead_ms=0.0
+            device, works, policy.name, batch, optimizer_slots=optimizer_slots, overhead_ms=0.0, tf32=tf32
         )
         return found.step_time_ms if found else None
 

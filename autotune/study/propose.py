@@ -14,7 +14,7 @@ from optuna.trial import TrialState, create_trial
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.batch_sizes import BatchSizes, Found, could_hold
-from autotune.study.guesses import first_guesses
+from autotune.study.guesses import first_guesses, own_where_searched
 from autotune.study.prior import Expected
 from autotune.study.ruled_out import RuledOut, grouped
 from autotune.study.samplers import optuna_sampler, sampler_for
@@ -53,7 +53,7 @@ class Proposer:
         self, space: Space, search: SearchConfig, first: Iterable[Candidate] = (), expected: Expected | None = None
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._own = space.baseline
+        self._own = own_where_searched(space)  # what is no parameter of Optuna's need not be the user's own
         self._left = dict.fromkeys(space.candidates())  # a dict keeps the order
         self._whole = len(self._left) <= search.trials
         self._sampler = sampler_for(search, len(self._left))
@@ -122,8 +122,7 @@ class Proposer:
         return self._rules.reason(candidate) or (self._sizes.reason(candidate) if self._sizes else None)
 
     def _found(self) -> Found | None:
-        found = self._sizes.next() if self._sizes else None
-        return found if found and self._reason(found.candidate) is None else None
+        return self._sizes.next(self._reason) if self._sizes else None
 
     def _chosen(self, worthwhile: Collection[Candidate]) -> Candidate | None:
         """The sampler's choice; the next in order for a grid, any where the sampler only repeats itself."""
@@ -206,7 +205,7 @@ def params(candidate: Candidate, searched: Collection[str] = ()) -> dict[str, An
 
 
 def from_params(values: dict[str, Any], own: Candidate) -> Candidate:
-    """The candidate of Optuna's parameters; what is not searched is the user's own, as is TF32 but for float32."""
+    """The candidate of Optuna's parameters; what is none of them is as in `own`, as is TF32 but for float32."""
     policy = Policy(values["policy"])
     asked = {name: value for value, name in _TF32.items()}.get(values.get("tf32", ""), own.tf32)
     return Candidate(

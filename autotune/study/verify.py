@@ -32,6 +32,7 @@ class Verification:
 
     def next(self) -> TrialView | None:
         """The best candidate that has passed and was not handed out yet, or None when there is none left."""
+        self._passed = [trial for trial in self._passed if not vouching.drop_if_refuted(self._context, trial)]
         if not self._passed and self._queue:
             seeds = self._context.config.search.gate_seeds
             self._context.stage(Stage.VERIFY, (len(self._queue) if self._trains_all else 1) * seeds)
@@ -128,7 +129,7 @@ class Verification:
         speedup = trial.speedup.estimate
         trainings = 0 if self._twin(trial) is not None else context.config.search.gate_seeds
         gate_s = first_s + trainings * costs.candidate_s(context, speedup)
-        return context.budget.allows(gate_s, costs.confirm_s(context, speedup) + costs.export_s(context))
+        return context.budget.allows(gate_s, costs.confirm_s(context, speedup, trial) + costs.export_s(context))
 
     def _better_than_baseline(self) -> list[TrialView]:
         """Screened trials that may be better, best first; the others are judged SLOWER here."""

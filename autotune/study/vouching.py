@@ -37,15 +37,42 @@ def trained_twin(context: StudyContext, trial: TrialView) -> TrialView | None:
 def vouch(context: StudyContext, trial: TrialView, twin: TrialView) -> bool:
     """Judge a trial by what its twin has shown; whether it goes on. The verdict is recorded as what it is."""
     assert twin.state is not None
-    same = f"trial {twin.number} trains identically (steps_per_execution alone differs)"
-    confirmed = twin.confirmation.accuracy if twin.confirmation else None
-    if confirmed is not None and confirmed.verdict is not AccuracyVerdict.PASS:
-        reason = f"not trained: {same}, and its accuracy was {confirmed.verdict.value} on new seeds"
+    if (refuted := _refuted_by(twin)) is not None:
+        reason = f"not trained: {refuted}"
         context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, reason, vouched_by=twin.number))
         return False
-    reason = f"{same} and vouches for it: {twin.reason}"
+    reason = f"{_same(twin)} and vouches for it: {twin.reason}"
     context.record.append(TrialJudged(trial.number, twin.state, reason, twin.accuracy, vouched_by=twin.number))
     return twin.state is TrialState.PASSED
+
+
+def drop_if_refuted(context: StudyContext, trial: TrialView) -> bool:
+    """Whether a trial that has passed trains as a finalist did whose accuracy did not hold; it is recorded as dropped.
+
+    On the same new seeds it would show the same once more.
+    """
+    if context.config.train.callbacks:
+        return False
+    for other in context.view.trials.values():
+        if other.is_baseline or not _trains_alike(trial.candidate, other.candidate):
+            continue
+        if (refuted := _refuted_by(other)) is not None:
+            reason = f"not confirmed: {refuted}"
+            judged = TrialJudged(trial.number, TrialState.SKIPPED, reason, trial.accuracy, vouched_by=other.number)
+            context.record.append(judged)
+            return True
+    return False
+
+
+def _refuted_by(twin: TrialView) -> str | None:
+    confirmed = twin.confirmation.accuracy if twin.confirmation else None
+    if confirmed is None or confirmed.verdict is AccuracyVerdict.PASS:
+        return None
+    return f"{_same(twin)}, and its accuracy was {confirmed.verdict.value} on new seeds"
+
+
+def _same(twin: TrialView) -> str:
+    return f"trial {twin.number} trains identically (steps_per_execution alone differs)"
 
 
 def _trains_alike(one: Candidate, other: Candidate) -> bool:

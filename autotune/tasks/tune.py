@@ -138,7 +138,7 @@ def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: 
         data=session.ready.data,
         worker_start_s=record.view.worker.start_s,
     )
-    if session.config.search.warm_start:
+    if session.config.search.warm_start and not (resumed and resumed.tape.began_without_earlier):
         assert record.view.started is not None
         record.append(earlier_study(session.config, record.view.started, record.path))
     interrupted = False

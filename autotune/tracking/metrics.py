@@ -108,11 +108,12 @@ def _trained(view: StudyView, trial: TrialView, metric: str) -> Metrics:
     health = training.health(runs)
     if health is None:
         return {}
+    whole = [run.train_s for run in runs if run.stopped is None]  # one that was stopped early reads too short
     verified = replace(trial, confirmation=None)  # what that stage saw stands beside what the next one says
     return {
         f"val_{name(metric)}": trial.latest_metric,
         "accuracy_delta": trial.latest_delta,
-        "train_s": sum(run.train_s for run in runs) / len(runs),
+        "train_s": sum(whole) / len(whole) if whole else None,
         "epoch_s": training.epoch_s(trial),
         **_learned("verify_", training.time_to_accuracy(view, verified)),
         "seeds": health.trainings - health.stopped_early or None,

@@ -34,7 +34,8 @@ def probe_apart(alone: Callable[[ProbeArgs], Probe], args: ProbeArgs, rounds: in
     """
     assert args.reference is not None
     assert args.reference_recipe is not None
-    candidate = replace(args, reference=None, reference_recipe=None)
+    # Whether one is hopeless shows beside the other alone.
+    candidate = replace(args, reference=None, reference_recipe=None, hopeless_below=None)
     baseline = replace(candidate, candidate=args.reference, recipe=args.reference_recipe, pipeline=False)
     own: list[Probe] = []
     other: list[Probe] = []

@@ -129,6 +129,24 @@ def test_help_texts_and_the_way_to_run_may_stand_in_a_file(configs, tmp_path):
     assert [config.search.trials for config in configs] == [1, 2]
 
 
+@pytest.mark.parametrize("chosen", ["-cn", "model="])
+def test_also_in_a_file_that_is_reached_from_the_built_in_ones(chosen, configs, tmp_path):
+    """Such a file is none of ours although no other place was named."""
+    built_in = Path(str(files("autotune.conf")))
+    (tmp_path / "conf" / "mine.yaml").write_text(
+        "# @package _global_\nhydra: {mode: MULTIRUN}\ndefaults: [/config, _self_]\n", encoding="utf-8"
+    )
+    (tmp_path / "conf" / "model" / "several.yaml").write_text(
+        "# @package _global_\nhydra: {mode: MULTIRUN}\ndefaults: [cifar_mlp@model]\n", encoding="utf-8"
+    )
+    if chosen == "-cn":
+        argv = ["-cn", os.path.relpath(tmp_path / "conf" / "mine", built_in)]
+    else:
+        argv = [f"model={os.path.relpath(tmp_path / 'conf' / 'model' / 'several', built_in / 'model')}"]
+    assert main([*argv, "search.trials=1,2"]) == 0
+    assert [config.search.trials for config in configs] == [1, 2]
+
+
 def test_also_in_a_file_that_a_typed_search_path_finds(configs, tmp_path):
     (tmp_path / "conf" / "model" / "several.yaml").write_text(
         "# @package _global_\nhydra: {mode: MULTIRUN}\ndefaults: [cifar_mlp@model]\n", encoding="utf-8"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hydra._internal.utils import create_config_search_path
 
-from autotune.cli.repository import Repository
+from autotune.cli.repository import Repository, stays_below
 from autotune.config.compose import register_schema
 
 BUILT_IN = "pkg://autotune.conf"
@@ -36,6 +36,14 @@ def test_all_else_is_and_a_copy_tells_it_too(name: str, repository: Repository) 
     again = copy.deepcopy(repository)
     assert again.load_config(name) is not None
     assert repository.foreign == {name}
+
+
+@pytest.mark.parametrize(
+    ("name", "below"),
+    [("model/cifar_mlp", True), ("a/../b", False), ("/a", False), ("a\\..\\b", False), ("c:/a", False), ("", True)],
+)
+def test_a_name_stays_below_the_place_where_it_is_looked_up(name: str, below: bool) -> None:
+    assert stays_below(name) is below
 
 
 def test_another_search_path_is_the_copys_alone(repository: Repository) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from autotune.config import cross_checks
+from autotune.config.objective import Objective
 from autotune.config.schema import CandidateConfig, Config
 from autotune.config.search import InputPipeline, SearchConfig
 from autotune.config.train import TrainConfig
@@ -51,6 +52,15 @@ def test_a_candidate_is_trained_in_equal_parts() -> None:
     cross_checks.check(config)
     with pytest.raises(ConfigError, match=r"candidate\.accumulation must be a number above zero"):
         CandidateConfig(accumulation=0)
+
+
+def test_tf32_is_not_searched_where_trainings_of_one_process_are_compared() -> None:
+    config = Config()
+    config.search.tf32 = [True, False]
+    cross_checks.check(config)
+    config.objective.name = Objective.time_to_accuracy
+    with pytest.raises(ConfigError, match=r"search\.tf32 cannot be searched with objective=time_to_accuracy"):
+        cross_checks.check(config)
 
 
 def test_they_are_taken_from_a_command_line(compose: Any) -> None:

@@ -7,6 +7,7 @@ import pytest
 from autotune.record import events as ev
 from autotune.record.view import StudyView, TrialView
 from autotune.trial import Failure, FailureKind, Interval, Stage, TimingVerdict, TrialState
+from tests.sample_gates import STOPPED, stopped_events
 from tests.sample_study import (
     BASELINE_METRIC,
     CANDIDATES,
@@ -110,6 +111,13 @@ def test_a_training_without_a_metric_does_not_count(view: StudyView) -> None:
     assert trial.metric(Stage.BASELINE) == 0.4
     trial.runs[Stage.BASELINE] = [replace(run, metric=None)]
     assert trial.latest_metric is None
+
+
+def test_a_stage_with_a_training_that_was_stopped_early_has_no_mean_of_the_others() -> None:
+    trial = StudyView.of(stopped_events()).trials[STOPPED]
+    assert trial.deltas[Stage.VERIFY] == {0: 0.0}
+    assert (trial.metric(Stage.VERIFY), trial.latest_metric) == (None, None)
+    assert (trial.delta(Stage.VERIFY), trial.latest_delta) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.config.search import SearchConfig
+from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.batch_sizes import BatchSizes
 from autotune.study.propose import Proposer
@@ -137,6 +137,21 @@ def test_other_failures_are_no_wall():
     assert sizes.next() is None
 
 
+def test_a_gap_that_is_ruled_out_does_not_silence_the_others():
+    """With the wide layers 192 is the next size, which is known not to fit with narrower ones already at 160."""
+    wide = (192, 128)
+    space = space_of(widths=(WIDTHS, wide))
+    proposer = Proposer(space, SearchConfig(trials=5, sampler=Sampler.random))
+    for batch, gain in {64: 2.0, 128: 3.0}.items():
+        proposer.tell(replace(bf16(batch), widths=wide), 1.1 * gain)
+        proposer.tell(Candidate(F32, batch, Xla.OFF, WIDTHS), gain)
+    proposer.fail(replace(bf16(256), widths=wide), FailureKind.OOM)
+    proposer.fail(bf16(160), FailureKind.OOM)
+    proposer.fail(Candidate(F32, 256, Xla.OFF, WIDTHS), FailureKind.OOM)
+    assert proposer.ask() == Candidate(F32, 192, Xla.OFF, WIDTHS)
+    assert proposer.told is not None
+
+
 def test_sizes_that_leave_out_many_examples_are_not_tried_and_others_say_how_many():
     # Of 2,048 examples 144 leaves out 32, 160 128, 176 112, 192 128, 208 176, 224 32 and 240 128; 64 is the most.
     sizes = sizes_of(space_of(examples=2048), {64: 2.0, 128: 3.0}, too_large=256)
@@ -174,6 +189,14 @@ def test_two_doublings_that_gain_nothing_rule_out_what_is_larger():
     assert reason == "larger batches gained nothing: mixed_bfloat16, XLA off, batch 32: 1.50x, 64: 1.52x, 128: 1.51x"
     assert sizes.reason(replace(bf16(256), xla=Xla.ON)) is None
     assert sizes.reason(Candidate(F32, 256, Xla.OFF, WIDTHS)) is None
+
+
+@pytest.mark.parametrize("between", [48, 96, 112])
+def test_a_size_between_two_doublings_does_not_hide_them(between):
+    sizes = sizes_of(space_of(), {32: 1.5, between: 1.5, 64: 1.5, 128: 1.5, 256: 1.5})
+    reason = sizes.reason(bf16(512))
+    assert reason is not None
+    assert reason.endswith("batch 32: 1.50x, 64: 1.50x, 128: 1.50x")
 
 
 @pytest.mark.parametrize(

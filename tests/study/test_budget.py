@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from autotune.record import events as ev
+from autotune.study import costs
 from autotune.study.budget import Budget
-from autotune.trial import AccuracyVerdict, Stage, TrialState, Xla
+from autotune.trial import AccuracyVerdict, Probe, Stage, TrialState, Xla
 from tests.study.fake_executor import Clock, FakeStudy, World, config_of
 
 
@@ -103,3 +105,37 @@ def test_a_machine_that_becomes_slow_costs_the_confirmation_and_not_the_budget(t
     assert any("the budget ended while trial" in text for text in study.notes("budget"))
     assert study.view.confirmations[0].accuracy is None, "two seeds are fewer than the first look was to have"
     assert study.view.decided.winner == ev.BASELINE_TRIAL
+
+
+# Three rounds of two workers are five starts more than the one that a process has anyway, of 5 s each.
+_APART_S = 25.0
+# The plan takes a timing for 13 s, the fake executor 3 s.
+_LONGER_TIMING_S = 10.0
+
+
+def timed_apart() -> World:
+    """No candidate fits beside the baseline; what confirms it takes as long as is to be expected of it."""
+    return slow_world(
+        altered=lambda r, result: (
+            replace(result, apart_pairs=(4, 4, 4)) if isinstance(result, Probe) and not r.of_baseline else result
+        ),
+        extra_s=lambda r: _APART_S + _LONGER_TIMING_S if r.stage is Stage.CONFIRM and r.operation == "probe" else 0.0,
+    )
+
+
+def test_a_process_that_times_apart_starts_two_workers_a_round(tmp_path):
+    study = FakeStudy(tmp_path, config_of(finalists=1, trials=4), timed_apart()).run()
+    context = study.context
+    [apart] = [trial for trial in context.view.trials.values() if trial == context.view.winner]
+    beside = replace(apart, probe=replace(apart.probe, apart_pairs=()))
+    assert costs.process_s(context, beside) == costs.process_s(context)
+    assert costs.process_s(context, apart) == pytest.approx(costs.process_s(context) + _APART_S)
+    processes = context.config.search.timing.processes
+    alone_s = costs.confirm_s(context, 1.5, apart) - costs.confirm_s(context, 1.5)
+    assert alone_s == pytest.approx(processes * _APART_S)
+
+
+@pytest.mark.parametrize("budget_s", [160, 170, 180])
+def test_a_confirmation_that_is_timed_apart_keeps_to_the_budget(tmp_path, budget_s):
+    study = FakeStudy(tmp_path, config_of(finalists=1, trials=4, budget=f"{budget_s}s"), timed_apart()).run()
+    assert study.view.decided.duration_s <= budget_s

@@ -119,6 +119,10 @@ def test_a_session_without_early_stopping_trains_to_the_end_what_an_earlier_one_
     again = [r for r in later.executor.requests if r.candidate == SPOILT and r.operation == "train"]
     assert [request.seed for request in again] == [0]
     assert trial_of(later).reason.startswith("stopped after 1 of 2 seeds at -8")
+    [run] = trial_of(later).runs[Stage.VERIFY]
+    assert run.stopped is None, "the record holds what was decided upon"
+    assert trial_of(later).deltas[Stage.VERIFY].keys() == {0}
+    assert FakeStudy(tmp_path, config_of(early_stop=False), behind()).run().executor.requests == []
 
 
 def test_console_report_and_mlflow_say_that_it_was_stopped_and_not_that_it_was_nan(stopped):

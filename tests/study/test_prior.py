@@ -41,6 +41,16 @@ def test_a_baseline_faster_than_its_peak_has_no_host():
     assert rates[F32, 64] == pytest.approx(64 / 1.92e-3, rel=1e-3)
 
 
+def test_float32_is_expected_at_the_rate_of_its_own_format():
+    """TF32 runs at 80 TFLOP/s, so in 0.12 ms; where the user has switched it off, float32 takes its 0.96 ms."""
+    device = replace(GPU, peaks=(("tf32", 80.0), ("float32", 10.0)), tensor_cores=frozenset({"tf32"}))
+    for own, step_ms in ((None, 0.12), (True, 0.12), (False, 0.96)):
+        measured = probe(0.01, 100)
+        measured = replace(measured, candidate=replace(measured.candidate, tf32=own))
+        rates = expected(space_of(policies=(F32,)), device, measured)
+        assert rates[F32, 32] == pytest.approx(32 / step_ms * 1e3, rel=1e-3)
+
+
 @pytest.mark.parametrize("device", [replace(GPU, peaks=()), replace(GPU, bandwidth_gb_s=None)])
 def test_without_peaks_nothing_is_expected(device):
     assert expected(space_of(policies=(F32, F16)), device, probe(2.96, 100)) == {}

@@ -249,6 +249,32 @@ def test_what_is_searched_only_when_asked_for_is_proposed_with_all_else():
     assert set(alone) <= set(seen)
 
 
+@pytest.mark.parametrize("sampler", [Sampler.tpe, Sampler.nsga2])
+@pytest.mark.parametrize("only", [{"pipeline": Pipeline.DEVICE}, {"accumulation": 4}])
+def test_one_value_that_is_not_the_users_own_leaves_the_guesses_and_the_sampler_their_say(sampler, only):
+    """A dimension of one value is no parameter: what it is filled in with has to be that value."""
+    plain = larger_space()
+    space = replace(plain, **{f"{name}s": (value,) for name, value in only.items()})
+    guesses = [replace(guess, **only) for guess in first_guesses(plain)]
+    proposer = Proposer(space, listed(trials=40, sampler=sampler))
+    chosen = 0
+    for number in range(40):
+        candidate = proposer.ask()
+        if number < len(guesses):
+            assert candidate == guesses[number]
+        chosen += number > len(guesses) and proposer._pending is not None
+        proposer.tell(candidate, usual_speed(candidate))
+    assert chosen > 5, "the others of thirty are drawn, where the sampler only repeats itself"
+
+
+def test_the_users_own_value_comes_first_wherever_it_is_listed():
+    space = replace(larger_space(), accumulations=(4, 1), pipelines=(Pipeline.DEVICE, Pipeline.HOST))
+    assert next(first_guesses(space)) == replace(BASELINE, policy=F16)
+    several = replace(larger_space(), steps_per_execution=(4, 8), accumulations=(2, 4))
+    assert next(first_guesses(several)) == replace(BASELINE, policy=F16, steps_per_execution=4, accumulation=2)
+    assert set(first_guesses(several)) <= set(several.candidates())
+
+
 def test_the_distributions_hold_every_candidate():
     kinds = distributions(space_of())
     for candidate in space_of().candidates():

@@ -10,7 +10,7 @@ from autotune.config.search import Verify
 from autotune.config.train import CallbackConfig
 from autotune.record import events as ev
 from autotune.study.vouching import trained_twin
-from autotune.trial import Candidate, Stage, TrialState, Xla
+from autotune.trial import Candidate, Probe, Stage, TrialState, Xla
 from tests.study.fake_executor import BF16, F32, WIDTHS, FakeStudy, World, config_of
 
 ONE, EIGHT = (Candidate(BF16, 64, Xla.OFF, WIDTHS, steps) for steps in (1, 8))
@@ -82,6 +82,36 @@ def test_a_twin_of_one_whose_accuracy_was_not_confirmed_is_not_tried_again(tmp_p
         f"trial {first.number} trains identically (steps_per_execution alone differs), and its"
         " accuracy was FAIL on new seeds"
     )
+
+
+def test_a_leader_whose_twin_went_first_and_was_not_confirmed_takes_no_finalists_place(tmp_path):
+    """Head to head the one with eight steps is the faster, so it is confirmed before the one that was trained."""
+
+    def altered(request, result):
+        seen = {ONE: 1.60, EIGHT: 1.55}
+        if not isinstance(result, Probe) or request.stage is not Stage.SCREEN or request.candidate not in seen:
+            return result
+        centre = 4.0 / seen[request.candidate]
+        wide = tuple(centre * (1.06 if n % 2 else 0.94) for n in range(12))
+        return replace(result, block_step_ms=wide, baseline_step_ms=(2.0,) * 12)
+
+    def on_new_seeds(candidate, seed):
+        return -0.03 if seed >= 1000 and candidate.policy == BF16 else 0.0
+
+    speed = {(BF16, 1): 1.5, (BF16, 8): 1.65, (F32, 1): 1.2, (F32, 8): 1.0}
+
+    def speed_of(c):
+        return 1.0 if c.xla is Xla.AUTO else speed[c.policy, c.steps_per_execution] if c.batch_size == 64 else 0.5
+
+    asked = config_of(policies=["float32", "mixed_bfloat16"], batch_sizes=[64], xla=[False], align_widths=False)
+    study = FakeStudy(tmp_path, asked, World(speed=speed_of, altered=altered, noise=on_new_seeds)).run()
+    first, second = judged(study, EIGHT), judged(study, ONE)
+    assert first.confirmation.accuracy.verdict.value == "FAIL"
+    assert second.state is TrialState.SKIPPED
+    assert len(second.runs[Stage.VERIFY]) == 2
+    assert second.confirmation is None
+    assert second.reason.startswith(f"not confirmed: trial {first.number} trains identically")
+    assert study.view.winner.candidate == replace(ONE, policy=F32)
 
 
 def test_with_verify_all_each_is_trained(tmp_path):

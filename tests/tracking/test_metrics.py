@@ -12,6 +12,8 @@ from autotune.tracking.metrics import Metrics, trial_metrics
 from autotune.tracking.points import trial_points
 from autotune.tracking.rows import comparisons, trial_row
 from autotune.tracking.summary import study_row
+from autotune.trial import Stage
+from tests.sample_gates import STOPPED, stopped_events
 from tests.sample_study import sample_events
 
 
@@ -59,6 +61,17 @@ def test_health_is_a_metric_of_every_trained_trial() -> None:
     assert (winner["skipped_steps_share"], winner["non_finite_trainings"]) == (0, 0)
     assert "loss_scale" not in winner
     assert "non_finite_trainings" not in _metrics(2)
+
+
+def test_a_stopped_training_leaves_no_mean_of_the_others_and_shortens_none() -> None:
+    view = StudyView.of(stopped_events())
+    found = trial_metrics(view.trials[STOPPED], view, "accuracy")
+    assert (found["val_accuracy"], found["accuracy_delta"]) == (None, None)
+    assert found["train_s"] == view.trials[STOPPED].runs[Stage.VERIFY][0].train_s == 1.6
+    assert (found["seeds"], found["trainings_stopped_early"]) == (1, 1)
+    assert not [name for name in found if "time_to_accuracy" in name]
+    del view.trials[STOPPED].runs[Stage.VERIFY][0]
+    assert trial_metrics(view.trials[STOPPED], view, "accuracy")["train_s"] is None
 
 
 def test_health_of_each_training_is_by_seed_and_by_epoch() -> None:

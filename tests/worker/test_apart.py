@@ -175,3 +175,9 @@ def test_two_settings_of_tf32_never_share_a_process(tmp_path: Path, monkeypatch:
         with contextlib.suppress(TypeError):  # there is no training to read
             machine.train(candidate, 0, people.recipe(candidate, config))
         assert len(fresh) == replaced
+
+
+def test_one_alone_is_never_given_up_for_what_only_shows_beside_the_other() -> None:
+    workers = Workers()
+    probe_apart(workers, replace(args(), hopeless_below=1.0), rounds=2)
+    assert [asked.hopeless_below for asked in workers.asked] == [None] * 4

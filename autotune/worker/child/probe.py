@@ -175,7 +175,9 @@ def _enough(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bo
 
 
 def _hopeless(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bool:
-    return args.hopeless_below is not None and timing.hopeless(_ratios(own, other, args), args.hopeless_below)
+    if args.hopeless_below is None or args.reference is None:
+        return False
+    return timing.hopeless(_ratios(own, other, args), args.hopeless_below)
 
 
 def _given_up(own: Sequence[Block], other: Sequence[Block], args: ProbeArgs) -> bool:

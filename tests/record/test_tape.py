@@ -1,0 +1,23 @@
+"""What a later session may know of how an earlier one began."""
+
+from __future__ import annotations
+
+from autotune.record import events as ev
+from autotune.record.lines import FILE_NAME, read_lines
+from autotune.record.tape import Tape
+from tests.study.fake_executor import FakeStudy, config_of
+
+
+def tape_of(study: FakeStudy) -> Tape:
+    return Tape(list(read_lines(study.folder / FILE_NAME)))
+
+
+def test_a_study_that_measured_before_it_looked_for_an_earlier_one_is_not_ordered_by_it_later(tmp_path):
+    config = config_of(trials=2)
+    assert tape_of(FakeStudy(tmp_path / "without", config).run()).began_without_earlier
+    looked = FakeStudy(tmp_path / "looked", config, earlier=ev.EarlierStudy(None, ())).run()
+    assert not tape_of(looked).began_without_earlier
+
+
+def test_one_that_has_measured_nothing_may_still_look():
+    assert not Tape([]).began_without_earlier
