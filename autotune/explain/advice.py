@@ -52,7 +52,8 @@ def batch_sizes(situation: Situation) -> tuple[int, ...]:
     fits = batch_bound(
         situation.target.memory_gb, parameters, elements, "float32", optimizer_slots=facts.variables_per_weight
     )
-    most = min(own * _LARGEST_FACTOR, facts.targets.examples // _FEWEST_STEPS, fits if fits is not None else 2**31)
+    examples = situation.config.train.examples or facts.targets.examples
+    most = min(own * _LARGEST_FACTOR, examples // _FEWEST_STEPS, fits if fits is not None else 2**31)
     sizes = [own]
     while sizes[-1] * 2 <= most:
         sizes.append(sizes[-1] * 2)
@@ -73,13 +74,13 @@ def _changes(situation: Situation, own: Setting) -> list[tuple[str, str, Setting
     changes = [
         (policy, f"search.policies=[{policy}]", Setting(policy, own.batch_size))
         for policy in situation.offered
-        if policy != "float32"
+        if policy != "float32" and not situation.fails_in_16_bit
     ]
     if largest > own.batch_size:
         changes.append(
             (f"a batch of {largest}", f"train.batch_size={largest}", Setting("float32", largest)),
         )
-    if situation.target.kind is DeviceKind.gpu and all(layer.compiles for layer in situation.facts.float32.layers):
+    if situation.target.kind is DeviceKind.gpu:  # a forecast that is None where a layer refuses it
         changes.append(("XLA", "search.xla=[true]", Setting("float32", own.batch_size, xla=True)))
     steps = _MOST_STEPS_A_CALL
     changes.append(
@@ -134,6 +135,8 @@ def conclusion(situation: Situation) -> str:
     found = situation.over_own(Setting(policy, situation.batch_size)) if policy else None
     if policy is None:
         return f"{text}; {situation.target.title} has no fast 16-bit products, so no policy gains"
+    if situation.fails_in_16_bit:
+        return f"{text}; every trial in 16 bit would fail ({situation.fails_in_16_bit})"
     if found is None:
         return text
     little = "little to gain" if found.ratio < LITTLE else "something to gain"

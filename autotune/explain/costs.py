@@ -2,7 +2,8 @@
 
 Without XLA every operation reads its inputs from memory and writes its outputs there; the traced step tells how much.
 With XLA (or a library's own fusion) a layer reads its inputs and weights and writes its output once a pass: then
-products stay, and what is between them costs little.
+products stay, and what is between them costs little. An optimizer still reads each weight, its gradient and its slots,
+and writes all but the gradient. What is neither a layer nor the optimizer is taken to move as much as without.
 
     time of a product  = max(FLOPs / (peak x tile efficiency x wave efficiency), bytes / bandwidth)
     time of the rest   = bytes / bandwidth
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autotune.config.hardware import DeviceKind
 from autotune.explain.tiles import Tiling, speed, tiling
@@ -63,13 +64,6 @@ class LayerCost:
         return self.flops / self.fused_bytes if self.fused_bytes else None
 
 
-def grown(product: Product, ratio: float) -> Product:
-    """The same product at `ratio` times the batch."""
-    size = max(1, round(getattr(product, product.grows) * ratio))
-    scaled = replace(product, batch_bytes=round(product.batch_bytes * ratio))
-    return replace(scaled, **{product.grows: size})
-
-
 def rate_dtype(profile: Profile, dtype: str) -> str | None:
     """The dtype whose peak a product of this dtype runs at; None where the target has no fast way for it.
 
@@ -82,20 +76,28 @@ def rate_dtype(profile: Profile, dtype: str) -> str | None:
     return dtype
 
 
-def layer_cost(layer: LayerAnatomy, profile: Profile, ratio: float, *, fused: bool = False) -> LayerCost:
-    """The cost of a layer at `ratio` times the batch that it was traced for."""
-    products = [grown(product, ratio) for product in layer.products]
+def layer_cost(
+    layer: LayerAnatomy, profile: Profile, ratio: float, *, fused: bool = False, least_bytes: int | None = None
+) -> LayerCost:
+    """The cost of a layer at `ratio` times the batch that it was traced for.
+
+    Args:
+        least_bytes: of what is no layer: what it moves when all of it is fused; None if that is not known.
+    """
+    products = [product.grown(ratio) for product in layer.products]
     dtype = _dtype(layer)
-    rate = rate_dtype(profile, dtype)
+    forward = [product for product in products if not product.backward]
+    largest = max(forward, key=lambda product: product.flops, default=None)
+    rate = rate_dtype(profile, dtype) if largest is None else _rate(largest, profile)
     peak = profile.peak_tflops(rate) if rate is not None else None
     moved = round(layer.weight_bytes + layer.batch_bytes * ratio)
     within = _fused_bytes(layer, ratio)
+    if layer.is_outside:
+        within = moved if least_bytes is None else min(moved, least_bytes)
     in_products = sum((product.weight_bytes + product.batch_bytes) * product.times for product in products)
     beside = max(0, moved - in_products) if not fused else (0 if products else min(within, moved))
     compute_ms, bytes_ms, time_ms = _times_ms(products, profile, beside)
     ridge = peak * 1e3 / profile.bandwidth_gb_s if peak is not None and profile.bandwidth_gb_s else None
-    forward = [product for product in products if not product.backward]
-    largest = max(forward, key=lambda product: product.flops, default=None)
     return LayerCost(
         name=layer.name,
         kind=layer.kind,
@@ -111,10 +113,22 @@ def layer_cost(layer: LayerAnatomy, profile: Profile, ratio: float, *, fused: bo
     )
 
 
-def layer_costs(step: StepAnatomy, profile: Profile, batch_size: int, *, fused: bool = False) -> tuple[LayerCost, ...]:
-    """Of all layers, the loss and the optimizer among them."""
+def layer_costs(
+    step: StepAnatomy, profile: Profile, batch_size: int, *, fused: bool = False, slots: int | None = None
+) -> tuple[LayerCost, ...]:
+    """Of all layers, the loss and the optimizer among them.
+
+    Args:
+        slots: float32 values that the optimizer keeps for each weight; None if that is not known.
+    """
     ratio = batch_size / step.batch_size
-    return tuple(layer_cost(layer, profile, ratio, fused=fused) for layer in step.layers)
+    trainable = sum(layer.trainable for layer in step.layers)
+    update = None if slots is None else SIZES["float32"] * trainable * (3 + 2 * slots)
+    last = step.layers[-1]
+    return tuple(
+        layer_cost(layer, profile, ratio, fused=fused, least_bytes=update if layer is last else None)
+        for layer in step.layers
+    )
 
 
 def _times_ms(products: list[Product], profile: Profile, beside: int) -> tuple[float, float, float | None]:
@@ -125,7 +139,7 @@ def _times_ms(products: list[Product], profile: Profile, beside: int) -> tuple[f
     compute_ms, bytes_ms = 0.0, beside / per_ms
     known = True
     for product in products:
-        rate = rate_dtype(profile, product.dtype)
+        rate = _rate(product, profile)
         peak = None if rate is None else profile.peak_tflops(rate)
         if peak is None:
             known = False
@@ -139,14 +153,27 @@ def _times_ms(products: list[Product], profile: Profile, beside: int) -> tuple[f
     return compute_ms, bytes_ms, compute_ms + bytes_ms if known else None
 
 
+def _is_narrow(product: Product, profile: Profile) -> bool:
+    """Whether a GPU computes it channel by channel on its vector units, as depthwise convolutions.
+
+    No tensor core, and no tile of a matrix product, has a use for one column at a time.
+    """
+    one_column = product.n == 1 and product.count > 1
+    return profile.kind is DeviceKind.gpu and (product.operation.startswith("Depthwise") or one_column)
+
+
+def _rate(product: Product, profile: Profile) -> str | None:
+    return "float32" if _is_narrow(product, profile) else rate_dtype(profile, product.dtype)
+
+
 def _tiling(product: Product, profile: Profile) -> Tiling | None:
-    if profile.kind is not DeviceKind.gpu or profile.sm_count is None:
+    if profile.kind is not DeviceKind.gpu or profile.sm_count is None or _is_narrow(product, profile):
         return None
     return tiling(product.m, product.n, product.count, profile.sm_count)
 
 
 def _speed(product: Product, profile: Profile) -> float:
-    if profile.kind is not DeviceKind.gpu or profile.sm_count is None:
+    if profile.kind is not DeviceKind.gpu or profile.sm_count is None or _is_narrow(product, profile):
         return 1.0
     return speed(product.m, product.n, product.k, product.count, profile.sm_count)
 

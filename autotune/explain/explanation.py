@@ -9,7 +9,9 @@ from autotune.explain import advice
 from autotune.explain.alignment import Aligned, aligned_sizes
 from autotune.explain.costs import LayerCost, layer_costs
 from autotune.explain.findings import Finding, findings
+from autotune.explain.findings.registry import named
 from autotune.explain.forecast import Forecast, Gain, gain, settings
+from autotune.explain.recurrent import in_cudnn
 from autotune.explain.situation import Situation
 from autotune.trial.anatomy import LayerAnatomy, Ranges
 
@@ -125,6 +127,12 @@ def _assumptions(situation: Situation, own: Forecast | None) -> tuple[str, ...]:
         "without XLA every operation reads and writes memory, as the traced step has them; the band lets all be fused",
         "nothing was timed on the target: predictions rank, and the study measures",
     ]
+    refused = [layer.name for layer in situation.facts.float32.layers if not layer.compiles]
+    if refused and situation.target.kind is not DeviceKind.cpu:
+        said.append(f"XLA is not predicted: {named(refused)} cannot be compiled by it, so Keras leaves it out")
+    by_cudnn = [layer.name for layer in situation.layers if in_cudnn(layer, situation.target)]
+    if by_cudnn:
+        said.append(f"cuDNN runs {named(by_cudnn)} in a few kernels, whose number is an assumption")
     if situation.target.kind is DeviceKind.cpu:
         said.append("XLA on a CPU replaces its kernels, which no rate tells of: it is not predicted")
     return tuple(said)

@@ -42,6 +42,7 @@ class Host:
     Attributes:
         call_ms: of one call of the train function, whatever the number of its steps [ms].
         step_ms: of one step besides, such as the input pipeline [ms].
+        batch_size: that `step_ms` is of and grows with; None where it does not, or nobody knows.
         operation_us: of one kernel [microseconds].
         source: where these are from.
     """
@@ -50,6 +51,11 @@ class Host:
     step_ms: float
     operation_us: float
     source: str
+    batch_size: int | None = None
+
+    def input_ms(self, batch_size: int) -> float:
+        """`step_ms` for a batch of that size."""
+        return self.step_ms * (1.0 if self.batch_size is None else batch_size / self.batch_size)
 
 
 PUBLISHED_HOST = Host(
@@ -186,20 +192,23 @@ class Forecaster:
         step = self.step_of(setting.policy)
         if step is None or self.target.bandwidth_gb_s is None or not self.knows_xla(on=setting.xla):
             return None
-        costs = layer_costs(step, self.target, setting.batch_size, fused=setting.xla)
-        fused = layer_costs(step, self.target, setting.batch_size, fused=True)
+        slots = self.facts.variables_per_weight
+        costs, fused = (
+            layer_costs(step, self.target, setting.batch_size, fused=flag, slots=slots) for flag in (setting.xla, True)
+        )
         if any(cost.time_ms is None for cost in costs):
             return None
         kernels = step.operations * (FUSED_OPERATIONS if setting.xla else 1.0)
         call_ms = self.host.call_ms / setting.steps_per_execution
         kernels_ms = kernels * self.host.operation_us / 1e3
-        host_ms = call_ms + kernels_ms + self.host.step_ms
+        input_ms = self.host.input_ms(setting.batch_size)
+        host_ms = call_ms + kernels_ms + input_ms
         outside = step.layers[-1].name
         return Forecast(
             setting,
             call_ms,
             kernels_ms,
-            self.host.step_ms,
+            input_ms,
             _sum(costs) / TYPICAL.efficiency,
             sum(cost.time_ms or 0.0 for cost in costs if cost.name == outside) / TYPICAL.efficiency,
             tuple(
@@ -210,8 +219,12 @@ class Forecaster:
         )
 
     def knows_xla(self, *, on: bool) -> bool:
-        """On a CPU, XLA replaces the vendor's kernels by its own, which no published rate tells of."""
-        return not on or self.target.kind is not DeviceKind.cpu
+        """On a CPU, XLA replaces the vendor's kernels by its own, which no published rate tells of.
+
+        Keras leaves it out for the whole model where a layer refuses it.
+        """
+        compiles = all(layer.compiles for layer in self.facts.float32.layers)
+        return not on or (compiles and self.target.kind is not DeviceKind.cpu)
 
     def step_of(self, policy: str) -> StepAnatomy | None:
         """The traced step of a policy: that of the other 16-bit dtype has the same operations, but for loss scaling."""
@@ -223,8 +236,10 @@ class Forecaster:
         return _renamed(reduced, self.facts.float32, policy)
 
 
-def calibrated(target: Profile, calibration: Calibration, feed_ms: float | None) -> tuple[Profile, Host]:
-    """The device here with the rates that were measured on it, and its own host."""
+def calibrated(
+    target: Profile, calibration: Calibration, feed_ms: float | None, batch_size: int
+) -> tuple[Profile, Host]:
+    """The device here with the rates that were measured on it, and its own host, which makes a batch in `feed_ms`."""
     peaks = tuple(sorted(calibration.tflops.items()))
     measured = replace(
         target,
@@ -234,7 +249,7 @@ def calibrated(target: Profile, calibration: Calibration, feed_ms: float | None)
         source=f"measured here: {', '.join(f'{rate * 1e3:.3g} GFLOP/s in {dtype}' for dtype, rate in peaks)},"
         f" {calibration.bandwidth_gb_s:.3g} GB/s; others who use this machine lower them",
     )
-    host = Host(calibration.call_ms, feed_ms or 0.0, calibration.operation_us, "a measurement here")
+    host = Host(calibration.call_ms, feed_ms or 0.0, calibration.operation_us, "a measurement here", batch_size)
     return measured, host
 
 

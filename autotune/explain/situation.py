@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autotune.config.schema import Config
 from autotune.explain.forecast import Forecast, Forecaster, Gain, Setting, gain
+from autotune.explain.recurrent import on_target
 from autotune.hardware.policies import PolicyChoice, policy_choices
 from autotune.hardware.profile import Profile
 from autotune.trial.anatomy import LayerAnatomy, ModelAnatomy, StepAnatomy
@@ -32,8 +33,12 @@ class Situation:
 
     @classmethod
     def of(cls, config: Config, facts: ModelAnatomy, forecaster: Forecaster) -> Situation:
-        """With the policies that the target itself is worth."""
-        return cls(config, forecaster.target, facts, forecaster, policy_choices(forecaster.target))
+        """With the policies that the target itself is worth, and as the configuration lets it compute."""
+        target = forecaster.target
+        if config.train.tf32 is False:
+            target = replace(target, tensor_cores=target.tensor_cores - {"tf32"})
+        facts = on_target(facts, target)
+        return cls(config, target, facts, replace(forecaster, facts=facts, target=target), policy_choices(target))
 
     @property
     def batch_size(self) -> int:
@@ -47,7 +52,7 @@ class Situation:
 
     @property
     def layers(self) -> tuple[LayerAnatomy, ...]:
-        """The model's own layers in that step."""
+        """The model's own layers in that step, and what it does outside of them."""
         return self.step.layers[:-2]
 
     @property
@@ -59,6 +64,12 @@ class Situation:
     def best_16_bit(self) -> str | None:
         """The 16-bit policy that the target is best at."""
         return next((policy for policy in self.offered if policy != "float32"), None)
+
+    @property
+    def fails_in_16_bit(self) -> str:
+        """Why every trial in 16 bit fails; empty if none has to."""
+        step = self.facts.reduced
+        return (step.not_mended or "") if step is not None else self.facts.failures.get("16 bit", "")
 
     def own(self, policy: str = "float32", *, xla: bool = False) -> Forecast | None:
         """The user's own batch under a policy."""

@@ -45,7 +45,7 @@ def explain(config: Config) -> int:
         data, worker, facts = _inspected(config, device, target, folder.path / "worker.log")
         forecaster = Forecaster(facts, target.profile)
         if facts.calibration is not None:
-            measured, host = calibrated(target.profile, facts.calibration, facts.feed_ms)
+            measured, host = calibrated(target.profile, facts.calibration, facts.feed_ms, config.train.batch_size)
             forecaster = Forecaster(facts, measured, host)
         explanation = judge(Situation.of(config, facts, forecaster))
         folder.keep()

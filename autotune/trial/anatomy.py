@@ -5,8 +5,11 @@ Shapes hold the batch, in the order of the tensors. Nothing is trained.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+OUTSIDE = "step"
+"""The kind of what is no layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,12 @@ class Product:
         """Of a whole step; a multiply-add counts as two."""
         return 2 * self.m * self.n * self.k * self.count * self.times
 
+    def grown(self, ratio: float) -> Product:
+        """The same product at `ratio` times the batch."""
+        size = max(1, round(getattr(self, self.grows) * ratio))
+        scaled = replace(self, batch_bytes=round(self.batch_bytes * ratio))
+        return replace(scaled, **{self.grows: size})
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
@@ -57,11 +66,15 @@ class Numbers:
     Attributes:
         largest: the largest magnitude; None if it is not finite.
         vanishing: share of those that are not zero and would be zero in float16.
+        vanishing_scaled: the same at the loss scale that Keras begins with.
+        present: how many are not zero.
     """
 
     largest: float | None
     vanishing: float
     finite: bool = True
+    vanishing_scaled: float = 0.0
+    present: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,11 @@ class LayerAnatomy:
         """Of its products, forward and backward."""
         return sum(product.flops for product in self.products)
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether it is no layer, but what a step does beside them."""
+        return self.kind == OUTSIDE
+
 
 @dataclass(frozen=True, slots=True)
 class StepAnatomy:
@@ -123,8 +141,9 @@ class StepAnatomy:
 
     Attributes:
         policy: that was set when the model was built.
-        batch_size: that it was traced for.
-        layers: in the order in which they were called; the last two are the model's own loss and the rest of the step.
+        batch_size: that the figures are of.
+        layers: in the order in which they were called; then what the model does outside of its layers, if there is any
+            such; the last two are the loss and the metrics, and the optimizer.
         output_dtypes: of the model as its builder made it.
         output_layers: names of the layers that make the outputs.
         not_mended: why the output cannot be made float32 from outside; None if it is float32 or was made so.
@@ -162,11 +181,19 @@ class StepAnatomy:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """How the builder had compiled the model, which is compiled anew for every candidate."""
+    """How the builder had compiled the model, which is compiled anew for every candidate.
+
+    Attributes:
+        loss: as Keras spells it; empty where it had none.
+        known: whether Keras knows a loss of that name.
+        from_logits: whether that loss takes logits.
+    """
 
     loss: str
     optimizer: str
     run_eagerly: bool
+    known: bool = True
+    from_logits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +203,8 @@ class Ranges:
     Attributes:
         examples: in the batch.
         activations: by layer, of its output.
-        gradients: by layer, of the loss with respect to its output and its weights, without loss scaling.
+        gradients: by layer, of the loss with respect to its output and its weights, without loss scaling; those of
+            outputs as they are at the user's own batch, over which a loss is averaged.
         vanishing_scaled: share of all gradients that are not zero and would be zero in float16 at the loss scale.
         scale: the loss scale that Keras begins with.
         output_low, output_high: of the model's outputs.
@@ -242,6 +270,7 @@ class ModelAnatomy:
         reused: whether the builder returned one and the same model twice.
         compiled: how the builder had compiled the model; None if it had not.
         optimizer: its class name.
+        loss: that it is trained with, as Keras spells it.
         epsilon: of the optimizer; None if it has none.
         variables_per_weight: float32 values that the optimizer keeps for each weight.
         feed_ms: measured time of making one batch on this host [ms].
@@ -264,3 +293,4 @@ class ModelAnatomy:
     failures: dict[str, str]
     seconds: dict[str, float]
     calibration: Calibration | None = None
+    loss: str = ""

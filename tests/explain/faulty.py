@@ -290,11 +290,13 @@ lstm_dropping = recurrent(recurrent_dropout=0.2)
 lstm_stateful = recurrent(stateful=True)
 
 
-def deep(*, widths, input_shape, num_classes):
-    inputs, x = hidden(input_shape)
-    for _ in range(40):
-        x = layers.Dense(16, activation="relu")(x)
-    return of(inputs, head(x, num_classes))
+def _chain(self, x):
+    for _ in range(300):
+        x = ops.tanh(x)
+    return x
+
+
+many_operations = with_own(_chain)
 
 
 def wide(*, widths, input_shape, num_classes):
@@ -302,11 +304,62 @@ def wide(*, widths, input_shape, num_classes):
     return of(inputs, head(layers.Dense(1024, activation="relu", name="second")(x), num_classes))
 
 
-def application(name: str) -> Any:
+def mobilenet(*, widths, input_shape, num_classes):
+    """The first blocks of Keras's own, as someone would cut it off; all of it takes half a minute."""
+    whole = keras.applications.MobileNet(weights=None, include_top=False, input_shape=input_shape)
+    x = layers.GlobalAveragePooling2D()(whole.get_layer("conv_pw_5_relu").output)
+    return of(whole.input, layers.Dense(num_classes, activation="softmax")(x))
+
+
+def residual(*, widths, input_shape, num_classes):
+    """The first blocks of a ResNet."""
+    inputs = keras.Input(input_shape)
+    x = layers.Conv2D(64, 3, padding="same", use_bias=False)(inputs)
+    for filters, strides in ((64, 1), (64, 1), (128, 2)):
+        y = layers.ReLU()(layers.BatchNormalization()(x))
+        y = layers.Conv2D(filters, 3, strides, padding="same", use_bias=False)(y)
+        y = layers.Conv2D(filters, 3, padding="same")(layers.ReLU()(layers.BatchNormalization()(y)))
+        same = strides == 1
+        x = layers.Add()([y, x if same else layers.Conv2D(filters, 1, strides)(x)])
+    x = layers.GlobalAveragePooling2D()(layers.ReLU()(x))
+    return of(inputs, layers.Dense(num_classes, activation="softmax")(x))
+
+
+def swish(*, widths, input_shape, num_classes):
+    """A function that brings its own gradient, and code between layers."""
+    inputs = keras.Input(input_shape)
+    x = layers.Conv2D(32, 3, activation="silu", name="first")(inputs)
+    x = ops.matmul(ops.transpose(x, (0, 1, 3, 2)), ops.multiply(x, 2.0))
+    return of(inputs, head(layers.Flatten()(x), num_classes))
+
+
+def regularised(*, widths, input_shape, num_classes):
+    inputs, x = hidden(input_shape, kernel_regularizer="l2")
+    return of(inputs, head(x, num_classes))
+
+
+def alone(*, widths, input_shape, num_classes):
+    """Takes a batch of 32 and no other."""
+    inputs = keras.Input(batch_shape=(32, *input_shape))
+    return of(inputs, head(layers.Dense(16, name="hidden")(inputs), num_classes))
+
+
+def zero_head(*, widths, input_shape, num_classes):
+    inputs, x = hidden(input_shape)
+    return of(inputs, layers.Dense(num_classes, kernel_initializer="zeros", dtype="float32", name="head")(x))
+
+
+def _compiled_with(loss: Any) -> Any:
     def build(*, widths, input_shape, num_classes):
-        return getattr(keras.applications, name)(weights=None, input_shape=input_shape, classes=num_classes)
+        inputs, x = hidden(input_shape)
+        model = of(inputs, layers.Dense(1, dtype="float32", name="head")(x))
+        model.compile(optimizer="adam", loss=loss)
+        return model
 
     return build
 
 
-vgg, mobilenet, resnet = (application(name) for name in ("VGG16", "MobileNet", "ResNet50"))
+compiled_short = _compiled_with("mse")
+compiled_object = _compiled_with(keras.losses.MeanSquaredError())
+compiled_lambda = _compiled_with(lambda y, p: ops.mean(p - y))
+compiled_logits = _compiled_with(keras.losses.BinaryCrossentropy(from_logits=True))

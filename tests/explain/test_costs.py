@@ -8,7 +8,8 @@ import pytest
 
 from autotune.explain.costs import layer_cost, layer_costs, rate_dtype
 from autotune.hardware.catalogue import bundled
-from tests.explain.made import CARD, dense, outside, step
+from autotune.trial.anatomy import LayerAnatomy
+from tests.explain.made import CARD, dense, outside, product, step
 
 
 def test_flops_and_bytes_of_a_dense_layer() -> None:
@@ -67,3 +68,35 @@ def test_the_rate_of_a_dtype_is_the_hardwares() -> None:
     assert rate_dtype(bundled("rtx2060"), "float32") == "float32"
     assert rate_dtype(bundled("rtx2060"), "bfloat16") is None
     assert rate_dtype(bundled("cpu_zen4"), "bfloat16") == "bfloat16"
+
+
+def test_xla_makes_neither_the_optimizer_nor_the_loss_free() -> None:
+    """A fused update reads a weight, its gradient and its slots, and writes the weight and its slots: 3 + 2 a slot."""
+    made = step("float32", 32, 4, (10, 20))
+    rest = {slots: layer_costs(made, CARD, 32, fused=True, slots=slots)[-1] for slots in (None, 0, 2)}
+    assert rest[0].time_ms == pytest.approx(4 * 200 * 3 / 100e9 * 1e3)
+    assert rest[2].fused_bytes == min(20 * 200, 4 * 200 * 7)
+    assert rest[None].fused_bytes == rest[None].moved_bytes == 20 * 200
+    loss = layer_costs(made, CARD, 32, fused=True, slots=0)[-2]
+    assert loss.time_ms == layer_costs(made, CARD, 32)[-2].time_ms != 0
+
+
+def depthwise(size: int, operation: str = "DepthwiseConv2dNative") -> LayerAnatomy:
+    """64 channels of 32 images of 56 x 56, 9 products of one column each."""
+    channels, positions = 64, 32 * 56 * 56
+    forward = replace(
+        product(positions, 1, 9, size), operation=operation, count=channels, batch_bytes=2 * size * channels * positions
+    )
+    layer = dense(32, 10, 10, size)
+    return replace(
+        layer, products=(forward,), weight_bytes=forward.weight_bytes, batch_bytes=forward.batch_bytes, parameters=576
+    )
+
+
+def test_16_bit_halves_the_bytes_of_a_depthwise_convolution_and_no_more() -> None:
+    for target in map(bundled, ("rtx2060", "a100_sxm4_40gb")):
+        for operation in ("DepthwiseConv2dNative", "Conv2D"):
+            full, half = (layer_cost(depthwise(size, operation), target, 1.0) for size in (4, 2))
+            assert (full.bound, half.bound) == ("memory", "memory")
+            assert full.tiling is None
+            assert (full.time_ms or 0) / (half.time_ms or 1) == pytest.approx(2.0, rel=0.01)

@@ -126,7 +126,7 @@ def test_bfloat16_is_the_same_step_without_loss_scaling() -> None:
 
 def test_xla_on_a_cpu_is_not_predicted() -> None:
     rates = Calibration({"float32": 0.1, "bfloat16": 0.2}, 20.0, 1.0, 0.5)
-    target, host = calibrated(bundled("cpu_zen4"), rates, feed_ms=0.25)
+    target, host = calibrated(bundled("cpu_zen4"), rates, feed_ms=0.25, batch_size=32)
     assert (target.peak_tflops("bfloat16"), target.bandwidth_gb_s) == (0.2, 20.0)
     assert (host.call_ms, host.step_ms) == (0.5, 0.25)
     forecaster = Forecaster(cifar_mlp(), target, host)

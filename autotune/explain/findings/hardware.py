@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autotune.explain.findings.registry import Found, Severity, kind
+from autotune.explain.recurrent import in_cudnn
 from autotune.explain.situation import Situation
 
 
@@ -63,7 +64,7 @@ def tf32_already(situation: Situation) -> Iterator[Found]:
             "",
             f"on {situation.target.title} float32 products run in TF32 by default: {flops / 1e9:.3g} GFLOP a step"
             f" are at {tf32:g} TFLOP/s already, and 16 bit has {half:g}, {half / tf32:.1f} times as much at best",
-            "tf.config.experimental.enable_tensor_float_32_execution(False) for a true float32 baseline",
+            "train.tf32=false for a true float32 baseline",
         )
 
 
@@ -72,12 +73,14 @@ def xla_refused(situation: Situation) -> Iterator[Found]:
     """Layers that forbid XLA, which Keras then leaves out without an error."""
     found = [layer for layer in situation.layers if not layer.compiles]
     for layer in found:
+        by_cudnn = in_cudnn(layer, situation.target)
+        reason = "runs in cuDNN's kernels, which XLA does not take" if by_cudnn else "says that it does not support XLA"
         yield (
-            Severity.WARNING,
+            Severity.HINT if by_cudnn else Severity.WARNING,
             layer.name,
-            f"{layer.kind} says that it does not support XLA, so jit_compile is off for the whole model of"
+            f"{layer.kind} {reason}, so jit_compile is off for the whole model of"
             f" {situation.step.operations:,} operations a step",
-            f"replace {layer.name} to make search.xla=[true] possible",
+            "search.xla=[false]" if by_cudnn else f"replace {layer.name} to make search.xla=[true] possible",
         )
 
 

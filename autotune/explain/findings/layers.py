@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from autotune.config.hardware import DeviceKind
 from autotune.explain.findings.registry import Found, Severity, kind
+from autotune.explain.recurrent import RECURRENT, without_cudnn
 from autotune.explain.situation import Situation
-from autotune.trial.anatomy import LayerAnatomy
 
-_RECURRENT = ("LSTM", "GRU")
 _FIRST_INEXACT = {"float16": 2**11, "bfloat16": 2**8}
 """Beyond these whole numbers, not every one has a representation."""
-
-# What Keras documents as the conditions of the cuDNN kernels of LSTM and GRU.
-_CUDNN: dict[str, tuple[Any, str]] = {
-    "activation": ("tanh", 'activation="tanh"'),
-    "recurrent_activation": ("sigmoid", 'recurrent_activation="sigmoid"'),
-    "recurrent_dropout": (0, "recurrent_dropout=0"),
-    "unroll": (False, "unroll=False"),
-    "use_bias": (True, "use_bias=True"),
-    "reset_after": (True, "reset_after=True"),
-}
 
 
 @kind("rnn-without-cudnn")
@@ -31,14 +19,9 @@ def rnn_without_cudnn(situation: Situation) -> Iterator[Found]:
     if situation.target.kind is not DeviceKind.gpu:
         return
     for layer in situation.layers:
-        if layer.kind not in _RECURRENT:
+        if layer.kind not in RECURRENT:
             continue
-        wrong = [
-            (key, layer.settings[key], remedy)
-            for key, (wanted, remedy) in _CUDNN.items()
-            if key in layer.settings and layer.settings[key] != wanted
-        ]
-        if wrong:
+        if wrong := without_cudnn(layer):
             steps = max((product.times for product in layer.products), default=1)
             yield (
                 Severity.WARNING,
@@ -123,25 +106,25 @@ def ids_rounded(situation: Situation) -> Iterator[Found]:
 
 @kind("untrained-weights")
 def untrained(situation: Situation) -> Iterator[Found]:
-    """Weights that no gradient reaches."""
+    """Weights that no gradient reaches, and those that get none but zeros at first."""
     ranges = situation.facts.ranges
     if ranges is None or situation.facts.float32.own_train_step:
         return
     for layer in situation.facts.float32.layers[:-2]:
-        dead = _dead(layer, ranges.gradients.get(layer.name))
-        if dead:
+        numbers = ranges.gradients.get(layer.name)
+        if layer.trainable and numbers is None:
             yield (
                 Severity.WARNING,
                 layer.name,
-                f"no gradient reaches its {layer.trainable:,} trainable weights on a real batch ({dead}): they cost"
-                " memory and optimizer traffic, and never change",
+                f"no gradient reaches its {layer.trainable:,} trainable weights on a real batch: they cost memory and"
+                " optimizer traffic, and never change",
                 f"trainable=False for {layer.name}, or connect it to the loss",
             )
-
-
-def _dead(layer: LayerAnatomy, numbers: Any) -> str:
-    if not layer.trainable:
-        return ""
-    if numbers is None:
-        return "it has none"
-    return "all of it is zero" if numbers.largest == 0 else ""
+        elif layer.trainable and numbers is not None and numbers.largest == 0:
+            yield (
+                Severity.HINT,
+                layer.name,
+                f"the gradient of its {layer.trainable:,} trainable weights is zero at the initial weights, as it is"
+                " before a layer or a scale that begins at zero and then moves",
+                "nothing, if that is what you meant; else look at the initializers that follow it",
+            )

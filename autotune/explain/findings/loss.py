@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from autotune.config.schema import Config
+from autotune.config.train import OPTIMIZERS
 from autotune.explain.findings.registry import Found, Severity, kind, named
 from autotune.explain.situation import Situation
 from autotune.trial.anatomy import LayerAnatomy
@@ -145,18 +146,23 @@ def compile_ignored(situation: Situation) -> Iterator[Found]:
     compiled = situation.facts.compiled
     if compiled is None or not compiled.loss:
         return
-    name, optimizer = loss_name(situation.config, situation), situation.facts.optimizer
-    differs = [
-        f"{what} {theirs} (here: {ours})"
-        for what, theirs, ours in (("loss", compiled.loss, name), ("optimizer", compiled.optimizer, optimizer))
-        if theirs.lower() != ours.lower()
-    ]
+    name, optimizer = situation.facts.loss or loss_name(situation.config, situation), situation.facts.optimizer
+    differs, overrides = [], []
+    if compiled.loss != name or compiled.from_logits:
+        differs.append(f"loss {compiled.loss}{' of logits' if compiled.from_logits else ''} (here: {name})")
+        named_alone = compiled.known and not compiled.from_logits
+        overrides += [f"train.loss={compiled.loss}"] if named_alone and compiled.loss != name else []
+    if compiled.optimizer.lower() != optimizer.lower():
+        differs.append(f"optimizer {compiled.optimizer} (here: {optimizer})")
+        known = compiled.optimizer.lower() in OPTIMIZERS
+        overrides += [f"train.optimizer={compiled.optimizer.lower()}"] if known else []
     if differs:
         yield (
             Severity.WARNING,
             "",
             f"the builder compiles its model with {named(differs)}: every candidate is compiled anew, from train.*",
-            f"train.loss={compiled.loss} train.optimizer={compiled.optimizer.lower()}",
+            " ".join(overrides)
+            or "train.loss takes the bare name of one of Keras's losses: let the model's output fit one",
         )
 
 

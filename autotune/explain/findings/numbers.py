@@ -17,6 +17,24 @@ def _uses_float16(situation: Situation) -> bool:
     return situation.facts.reduced is not None and situation.facts.reduced.policy == "mixed_float16"
 
 
+def _in_float16(situation: Situation, name: str) -> bool:
+    """Whether a layer's output, and so the gradients in it, are float16 there; a layer not seen there may be."""
+    layer = situation.step.layer(name)
+    return layer is None or layer.output_dtype == "float16"
+
+
+def _vanishing(situation: Situation) -> tuple[float, float]:
+    """Share of the gradients of float16 layers that float16 makes zero, and the same with the loss scaled."""
+    ranges = situation.facts.ranges
+    assert ranges is not None
+    counted = [numbers for name, numbers in ranges.gradients.items() if _in_float16(situation, name)]
+    present = sum(numbers.present for numbers in counted)
+    if not present:
+        return 0.0, 0.0
+    plain = sum(numbers.vanishing * numbers.present for numbers in counted)
+    return plain / present, sum(numbers.vanishing_scaled * numbers.present for numbers in counted) / present
+
+
 @kind("activation-overflows")
 def activation_overflows(situation: Situation) -> Iterator[Found]:
     """Activations beyond float16's range, or near to it."""
@@ -24,8 +42,7 @@ def activation_overflows(situation: Situation) -> Iterator[Found]:
     if ranges is None or not _uses_float16(situation):
         return
     for name, numbers in ranges.activations.items():
-        layer = situation.step.layer(name)
-        if layer is not None and layer.output_dtype != "float16":
+        if not _in_float16(situation, name):
             continue
         if numbers.largest is not None and numbers.largest > LARGEST / _NEAR:
             beyond = numbers.largest > LARGEST
@@ -77,13 +94,16 @@ def activation_vanishes(situation: Situation) -> Iterator[Found]:
 def gradients_vanish_scaled(situation: Situation) -> Iterator[Found]:
     """Gradients that float16 makes zero although the loss is scaled."""
     ranges = situation.facts.ranges
-    if ranges is None or not _uses_float16(situation) or ranges.vanishing_scaled <= _MUCH:
+    if ranges is None or not _uses_float16(situation):
+        return
+    plain, scaled = _vanishing(situation)
+    if scaled <= _MUCH:
         return
     yield (
         Severity.WARNING,
         _worst(situation),
-        f"{ranges.vanishing_scaled:.0%} of the gradients that are not zero would be zero in float16 at a loss scale of"
-        f" {ranges.scale:g} ({ranges.vanishing:.0%} without scaling)",
+        f"{scaled:.0%} of the gradients that are not zero would be zero in float16 at a loss scale of"
+        f" {ranges.scale:g} ({plain:.0%} without scaling)",
         "use mixed_bfloat16, or a loss that is summed over the batch and not averaged",
     )
 
@@ -94,12 +114,13 @@ def gradients_need_scaling(situation: Situation) -> Iterator[Found]:
     ranges = situation.facts.ranges
     if ranges is None or not _uses_float16(situation):
         return
-    if ranges.vanishing > _MUCH and ranges.vanishing_scaled <= _MUCH:
+    plain, scaled = _vanishing(situation)
+    if plain > _MUCH and scaled <= _MUCH:
         yield (
             Severity.HINT,
             _worst(situation),
-            f"{ranges.vanishing:.0%} of the gradients that are not zero would be zero in float16 without loss scaling,"
-            f" {ranges.vanishing_scaled:.1%} at the scale of {ranges.scale:g} that Keras begins with",
+            f"{plain:.0%} of the gradients that are not zero would be zero in float16 without loss scaling,"
+            f" {scaled:.1%} at the scale of {ranges.scale:g} that Keras begins with",
             "keep the LossScaleOptimizer, also in a training loop of your own",
         )
 
@@ -113,7 +134,7 @@ def gradients_overflow(situation: Situation) -> Iterator[Found]:
     beyond = [
         (numbers.largest, name)
         for name, numbers in ranges.gradients.items()
-        if numbers.largest is not None and numbers.largest > LARGEST
+        if numbers.largest is not None and numbers.largest > LARGEST and _in_float16(situation, name)
     ]
     if beyond:
         largest, name = max(beyond)
@@ -133,7 +154,7 @@ def inputs_unscaled(situation: Situation) -> Iterator[Found]:
     largest = max(abs(targets.x_low), abs(targets.x_high))
     takes_ids = any(layer.kind == "Embedding" for layer in situation.layers)
     normalises = any(layer.kind in ("Rescaling", "Normalization") for layer in situation.layers)
-    if largest > 1000 and not takes_ids and not normalises:
+    if _uses_float16(situation) and largest > 1000 and not takes_ids and not normalises:
         yield (
             Severity.WARNING,
             "",
@@ -148,5 +169,6 @@ def _worst(situation: Situation) -> str:
     ranges = situation.facts.ranges
     if ranges is None:
         return ""
-    ordered = sorted(ranges.gradients, key=lambda name: -ranges.gradients[name].vanishing)
+    names = [name for name in ranges.gradients if _in_float16(situation, name)]
+    ordered = sorted(names, key=lambda name: -ranges.gradients[name].vanishing)
     return named([name for name in ordered if ranges.gradients[name].vanishing > _MUCH], most=2)

@@ -21,7 +21,11 @@ def output_16_bit(situation: Situation) -> Iterator[Found]:
     if step is None or not any(dtype in _HALF for dtype in step.output_dtypes):
         return
     layer = named(list(step.output_layers)) or "the last layer"
-    mended = "is made float32 for every trial here" if step.not_mended is None else f"stays so ({step.not_mended})"
+    mended = (
+        "is made float32 for every trial here"
+        if step.not_mended is None
+        else f"stays so, and every trial in it fails ({step.not_mended})"
+    )
     yield (
         Severity.PROBLEM,
         layer,
@@ -149,7 +153,7 @@ def optimizer_epsilon(situation: Situation) -> Iterator[Found]:
             named(found),
             f"{situation.facts.optimizer} divides by a square root plus epsilon {epsilon:g}, in float16 for float16"
             f" weights, whose smallest normal number is {_SMALLEST_NORMAL:g}: the quotient overflows",
-            "train.optimizer_args={epsilon: 1e-4}, or keep weights in float32",
+            "'train.optimizer_args={epsilon: 1e-4}', or keep weights in float32",
         )
 
 

@@ -152,7 +152,7 @@ def last_batch_partial(situation: Situation) -> Iterator[Found]:
     """A last batch of another size, for which the step is compiled once more."""
     examples = situation.config.train.examples or situation.facts.targets.examples
     rest = examples % situation.batch_size
-    xla = situation.target.kind is not DeviceKind.cpu
+    xla = situation.forecaster.knows_xla(on=True)  # neither on a CPU nor beside a layer that refuses it
     if rest and xla:
         yield (
             Severity.HINT,

@@ -39,7 +39,13 @@ def host_bound(situation: Situation) -> Iterator[Found]:
         f"a batch of {situation.batch_size} keeps {situation.target.title} busy for {own.device_ms:.2g} of a predicted"
         f" {own.step_ms:.3g} ms step [{low:.2g}, {high:.2g}]; the rest is the host's, whatever the precision"
         + (f"; batch {largest} is predicted at {gained} the throughput" if gained and gained.ratio > LITTLE else ""),
-        f"train.batch_size={largest}, search.steps_per_execution=[8], search.xla=[true]",
+        " ".join(
+            [
+                *([f"train.batch_size={largest}"] if largest > situation.batch_size else []),
+                "search.steps_per_execution=[8]",
+                *(["search.xla=[true]"] if _offers_xla(situation) else []),
+            ]
+        ),
     )
 
 
@@ -72,7 +78,7 @@ def many_small_kernels(situation: Situation) -> Iterator[Found]:
         f"a step has {situation.facts.float32.operations:,} operations, and handing them to the device takes"
         f" {own.kernels_ms:.2g} of a predicted {own.step_ms:.3g} ms"
         + (f"; fused by XLA it is predicted at {fused}" if fused else ""),
-        "search.xla=[true]" if situation.target.kind is DeviceKind.gpu else "a larger batch: train.batch_size",
+        "search.xla=[true]" if _offers_xla(situation) else _larger_batch(situation),
     )
 
 
@@ -91,7 +97,7 @@ def memory_bound(situation: Situation) -> Iterator[Found]:
         f"memory bounds {1 - products / total:.0%} of the device's predicted time: a step moves {moved / 1e9:.3g} GB at"
         f" {situation.target.bandwidth_gb_s:.4g} GB/s, and 16 bit halves that at most, whatever the peak rates promise",
         "fuse what lies between products: search.xla=[true]"
-        if situation.target.kind is DeviceKind.gpu
+        if _offers_xla(situation)
         else "fewer and larger layers between products",
     )
 
@@ -108,7 +114,7 @@ def optimizer_traffic(situation: Situation) -> Iterator[Found]:
         "",
         f"updating {parameters:,} weights with {situation.facts.optimizer} takes {own.optimizer_ms / own.device_ms:.0%}"
         " of the device's predicted time, in float32 under every policy",
-        f"train.batch_size={batch_sizes(situation)[-1]}: fewer updates for the same examples",
+        f"{_larger_batch(situation)}: fewer updates for the same examples",
     )
 
 
@@ -116,12 +122,27 @@ def optimizer_traffic(situation: Situation) -> Iterator[Found]:
 def input_bound(situation: Situation) -> Iterator[Found]:
     """An input pipeline, measured on this host, that is slower than the device is predicted to be."""
     own, feed_ms = situation.own(), situation.facts.feed_ms
-    if own is None or feed_ms is None or feed_ms <= own.step_ms:
+    if own is None or feed_ms is None:
+        return
+    else_ms = own.step_ms - own.input_ms  # a batch is made beside it, and its own time is in the step already
+    if feed_ms <= else_ms:
         return
     yield (
         Severity.WARNING,
         "",
-        f"making one batch of {situation.batch_size} was measured at {feed_ms:.3g} ms on this host, longer than a"
-        f" predicted step of {own.step_ms:.3g} ms: no precision makes it faster",
+        f"making one batch of {situation.batch_size} was measured at {feed_ms:.3g} ms on this host, longer than"
+        f" all else in a predicted step, {else_ms:.3g} ms: no precision makes it faster",
         "smaller or ready-made inputs (data=npz), or a host with more cores",
     )
+
+
+def _offers_xla(situation: Situation) -> bool:
+    """Whether XLA may gain something: a GPU, and no layer that refuses it."""
+    return situation.target.kind is DeviceKind.gpu and situation.forecaster.knows_xla(on=True)
+
+
+def _larger_batch(situation: Situation) -> str:
+    largest = batch_sizes(situation)[-1]
+    if largest > situation.batch_size:
+        return f"train.batch_size={largest}"
+    return "a larger batch, which memory or the number of training examples does not allow here"

@@ -33,5 +33,5 @@ def clips_scaled(situation: Situation) -> Iterator[Found]:
             "",
             "the model's own train_step clips gradients of a scaled loss: at a scale of 32768 a norm of 1 leaves next"
             " to nothing of them",
-            "train.optimizer_args={global_clipnorm: 1.0} instead: the optimizer clips after unscaling",
+            "'train.optimizer_args={global_clipnorm: 1.0}' instead: the optimizer clips after unscaling",
         )

@@ -1,15 +1,12 @@
 """Traces one training step of a compiled model, runs nothing, and tells which operations each layer brought.
 
-Keras opens a name scope around each layer's call, and TensorFlow names a gradient's operations after the scope of the
-forward operation. So while the step is traced, each layer's call notes its scope; afterwards the longest scope that an
-operation's name begins with is its layer. What belongs to none is the loss or the rest of the step.
+It is traced for a batch that is a prime number and divides no weight's size, so that no activation has as many elements
+as a weight, and told for the batch that was asked for. A model that takes its own batch alone is traced with that.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -18,14 +15,11 @@ import tensorflow as tf
 from autotune.trial.anatomy import Product, StepAnatomy
 from autotune.worker.child import graph as tracing
 from autotune.worker.child import matrices, step
+from autotune.worker.child.calls import GRADIENT, LOSS, OUTSIDE, REST, Calls
 from autotune.worker.child.listening import Listener
-from autotune.worker.child.parts import Part, elements, layer_anatomy, own_weights, tensors
+from autotune.worker.child.parts import Part, at_batch, elements, layer_anatomy, own_weights
 
-LOSS, REST = "(loss)", "(rest of the step)"
-_OTHERS = {-1: LOSS, -2: REST}
-"""By an id that no layer has."""
-
-_GRADIENT = "gradient_tape/"
+_NAMES = {OUTSIDE: "(outside the layers)", LOSS: "(loss)", REST: "(rest of the step)"}
 
 # Operations that TensorFlow folds away, forwards without a kernel, or does on the host in no time.
 _NO_KERNEL = frozenset(
@@ -46,65 +40,6 @@ ROUNDS_TO_ZERO = 2.0**-25
 _FEW = 16  # elements of a constant that is a number of the code, and no table
 
 
-class Calls:
-    """Notes where each layer's call stands in a graph.
-
-    Attributes:
-        parts: by the layer's id, in the order of the first call.
-        scopes: name scope to layer id.
-    """
-
-    def __init__(self, model: keras.Model) -> None:
-        self._model = model
-        self.parts: dict[int, Part] = {}
-        self.scopes: dict[str, int] = {}
-        self.graph: Any = None
-
-    @contextlib.contextmanager
-    def noted(self) -> Iterator[None]:
-        """Listen to the calls of all layers."""
-        layers = [layer for layer in self._model._flatten_layers(include_self=False) if worth_noting(layer)]
-        for layer in layers:
-            vars(layer)["call"] = self._noting(layer, layer.call)
-        try:
-            yield
-        finally:
-            for layer in layers:
-                del vars(layer)["call"]
-
-    def _noting(self, layer: keras.Layer, call: Any) -> Any:
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            graph = tf.compat.v1.get_default_graph() if tf.inside_function() else None
-            result = None
-            scope = graph.get_name_scope() if graph is not None else ""
-            result = call(*args, **kwargs)
-            if graph is not None and (self.graph is None or graph is self.graph):
-                part = self.parts.setdefault(id(layer), Part(layer))
-                part.inputs = part.inputs or tensors((args, kwargs))
-                part.outputs += tensors(result)
-                self.scopes[scope] = id(layer)
-            return result
-
-        return noted
-
-    def of(self, name: str) -> int | None:
-        """The layer that an operation of this name belongs to."""
-        scope = name
-        while scope.startswith(_GRADIENT):
-            scope = scope.removeprefix(_GRADIENT)
-        while scope:
-            if scope in self.scopes:
-                return self.scopes[scope]
-            scope = scope.rpartition("/")[0]
-        return None
-
-
-def worth_noting(layer: keras.Layer) -> bool:
-    """Layers that do something themselves: not inputs, not models, which only call others, and not cells of an RNN."""
-    is_cell = hasattr(layer, "state_size") and not isinstance(layer, keras.layers.RNN)
-    return not is_cell and not isinstance(layer, (keras.layers.InputLayer, keras.Model))
-
-
 def traced_step(model: keras.Model, policy: str, x: Any, y: Any) -> tuple[StepAnatomy, Calls]:
     """The anatomy of a compiled, built model's step for a batch like this one; the batch's values do not matter.
 
@@ -115,23 +50,21 @@ def traced_step(model: keras.Model, policy: str, x: Any, y: Any) -> tuple[StepAn
     """
     batch = (tf.convert_to_tensor(x), tf.convert_to_tensor(y))
     model._symbolic_build(data_batch=batch)
-    calls, listener = Calls(model), Listener(model)
-
-    def once(inputs: Any, targets: Any) -> Any:
-        calls.graph = tf.compat.v1.get_default_graph()
-        return model.train_step((inputs, targets))
-
-    specs = [tf.TensorSpec(part.shape, part.dtype) for part in batch]
-    with calls.noted(), listener.listening():
-        function = tf.function(once, autograph=False).get_concrete_function(*specs)
+    own_size = int(batch[0].shape[0])
+    prime: int | None = _no_factor(model, own_size)
+    try:
+        graph, calls, listener = _graph(model, batch, prime or own_size)
+    except Exception:  # noqa: BLE001 (whatever is wrong with another batch; what is wrong with its own is raised)
+        prime = None
+        graph, calls, listener = _graph(model, batch, own_size)
     for part in calls.parts.values():
         part.weights = frozenset(elements([weight]) for weight in own_weights(part.layer))
-    _assign(function.graph, calls)
+    _assign(graph, calls, prime)
     told = step.traced(model)
     anatomy = StepAnatomy(
         policy=policy,
-        batch_size=int(batch[0].shape[0]),
-        layers=tuple(layer_anatomy(part) for part in calls.parts.values()),
+        batch_size=own_size,
+        layers=tuple(at_batch(layer_anatomy(part), prime or own_size, own_size) for part in calls.parts.values()),
         output_dtypes=(),
         output_layers=(),
         loss_dtype=listener.loss_dtype,
@@ -139,19 +72,57 @@ def traced_step(model: keras.Model, policy: str, x: Any, y: Any) -> tuple[StepAn
         loss_scaling=isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer),
         scales_loss=bool(told and told.scales_loss),
         clips_scaled=bool(told and told.scales_loss) and listener.clips,
-        loss_of=_loss_of(function.graph),
+        loss_of=_loss_of(graph),
     )
     return anatomy, calls
 
 
-def _assign(graph: tf.Graph, calls: Calls) -> None:
-    for number, name in _OTHERS.items():
-        calls.parts[number] = Part(name, weights=frozenset() if name == LOSS else None)
+def _graph(model: keras.Model, batch: tuple[Any, Any], size: int) -> tuple[tf.Graph, Calls, Listener]:
+    """The step of a batch of that size, whose other dimensions are this batch's."""
+    calls, listener = Calls(model), Listener(model)
+
+    def once(inputs: Any, targets: Any) -> Any:
+        calls.graph = tf.compat.v1.get_default_graph()
+        return model.train_step((inputs, targets))
+
+    specs = [tf.TensorSpec((size, *part.shape[1:]), part.dtype) for part in batch]
+    with calls.noted(), listener.listening():
+        function = tf.function(once, autograph=False).get_concrete_function(*specs)
+    return function.graph, calls, listener
+
+
+def _no_factor(model: keras.Model, size: int) -> int:
+    """The next prime number that divides the size of no weight."""
+    weights = {elements([weight]) for weight in model.weights}
+    size = max(size, 2)
+    while any(size % factor == 0 for factor in range(2, math.isqrt(size) + 1)) or any(w % size == 0 for w in weights):
+        size += 1
+    return size
+
+
+def _assign(graph: tf.Graph, calls: Calls, prime: int | None) -> None:
+    for number, name in _NAMES.items():
+        calls.parts[number] = Part(name, weights=None if number == REST else frozenset())
+    for part in calls.parts.values():
+        part.prime = prime
     for operation in tracing._live(graph):
-        owner = calls.of(operation.name)
-        if owner is None:
-            owner = -1 if operation.name.removeprefix(_GRADIENT).startswith("compile_loss") else -2
-        _count(graph, operation, calls.parts[owner], 1, backward=operation.name.startswith(_GRADIENT))
+        owner = _owner(operation, calls)
+        _count(graph, operation, calls.parts[owner], 1, backward=operation.name.startswith(GRADIENT))
+    if not calls.parts[OUTSIDE].operations:
+        del calls.parts[OUTSIDE]
+
+
+def _owner(operation: tf.Operation, calls: Calls) -> int:
+    """The layer or the part that an operation belongs to."""
+    if (made := calls.made.get(operation.name)) is not None:
+        return made
+    if (layer := calls.of(operation.name)) is not None:
+        return layer
+    if operation.name.removeprefix(GRADIENT).startswith("compile_loss"):
+        return LOSS
+    # Numbers that stand alone, such as a scaled loss or a counter, are the step's, as are variables set by hand.
+    alone = all(tensor.shape.num_elements() in (0, 1) for tensor in (*operation.inputs, *operation.outputs))
+    return REST if alone or operation.type.startswith("Assign") else OUTSIDE
 
 
 def _count(graph: tf.Graph, operation: tf.Operation, part: Part, times: int, *, backward: bool) -> None:
@@ -173,7 +144,7 @@ def _count(graph: tf.Graph, operation: tf.Operation, part: Part, times: int, *, 
         return
     part.operations += times
     outputs = operation.outputs
-    weight_bytes, batch_bytes = _moved(operation, part.weights)
+    weight_bytes, batch_bytes = _moved(operation, part)
     part.weight_bytes += weight_bytes * times
     part.batch_bytes += batch_bytes * times
     if kind == "Cast" and not backward and _casts_activation(operation):
@@ -187,7 +158,7 @@ def _count(graph: tf.Graph, operation: tf.Operation, part: Part, times: int, *, 
         part.products.append(Product(kind, dtype, *sizes, times, backward, grows, weight_bytes, batch_bytes))
 
 
-def _moved(operation: tf.Operation, weights: frozenset[int] | None) -> tuple[int, int]:
+def _moved(operation: tf.Operation, part: Part) -> tuple[int, int]:
     """Bytes that one run reads and writes: of the size of a weight, and of the size of the batch.
 
     An assignment reads and writes its variable, which stands among the inputs as a handle of no size.
@@ -200,7 +171,7 @@ def _moved(operation: tf.Operation, weights: frozenset[int] | None) -> tuple[int
         elements = tensor.shape.num_elements() if tensor.shape.rank is not None else None
         if elements is None or tensor.dtype.base_dtype in (tf.resource, tf.variant, tf.string):
             continue
-        if weights is None or elements in weights:
+        if part.is_weight(elements):
             of_weights += elements * int(tensor.dtype.size)
         else:
             of_batch += elements * int(tensor.dtype.size)
@@ -231,7 +202,7 @@ def _loss_of(graph: tf.Graph) -> tuple[str, ...]:
     """What each cross-entropy of the step is computed from, read off the graph."""
     found: dict[str, None] = {}
     for operation in graph.get_operations():
-        if operation.name.startswith(_GRADIENT):
+        if operation.name.startswith(GRADIENT):
             continue
         if operation.type in ("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"):
             found[{"Softmax": "softmax", "Sigmoid": "sigmoid"}.get(_source(operation.inputs[0]), "logits")] = None

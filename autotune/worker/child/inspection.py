@@ -94,6 +94,7 @@ class Inspector:
             reused=reduced is not None and reduced.raw is full.raw,
             compiled=full.compiled,
             optimizer=type(optimizer).__name__,
+            loss=_loss_name(full.model.loss)[0],
             epsilon=_epsilon(optimizer),
             variables_per_weight=_slots(optimizer, full.model),
             feed_ms=feed_ms,
@@ -136,7 +137,7 @@ class Inspector:
         examples = int(min(_MOST_EXAMPLES, anatomy.batch_size, max(_FEWEST_EXAMPLES, _MOST_FLOPS / per_example)))
         with self._timed("numbers on a batch"):
             try:
-                return ranges.measured(model, *self._batch(examples))
+                return ranges.measured(model, *self._batch(examples), batch_size=anatomy.batch_size)
             except Exception as error:  # noqa: BLE001 (a step of a person's own may use no compiled loss at all)
                 self._failures["numbers on a batch"] = kind_of(error)[1]
                 return None
@@ -171,12 +172,13 @@ class Inspector:
 
 def _renamed(step: StepAnatomy, like: StepAnatomy) -> StepAnatomy:
     """With the names of another step of the same model: Keras counts on where a layer was given no name."""
-    if [layer.kind for layer in step.layers] != [layer.kind for layer in like.layers]:
+    mine, theirs = ([layer for layer in each.layers if not layer.is_outside] for each in (step, like))
+    if [layer.kind for layer in mine] != [layer.kind for layer in theirs]:
         return step
-    names = {own.name: other.name for own, other in zip(step.layers, like.layers, strict=True)}
+    names = {own.name: other.name for own, other in zip(mine, theirs, strict=True)}
     return dataclasses.replace(
         step,
-        layers=tuple(dataclasses.replace(layer, name=names[layer.name]) for layer in step.layers),
+        layers=tuple(dataclasses.replace(layer, name=names.get(layer.name, layer.name)) for layer in step.layers),
         output_layers=tuple(names.get(name, name) for name in step.output_layers),
     )
 
@@ -187,11 +189,24 @@ def _compiled(model: keras.Model) -> Compiled | None:
     if not getattr(model, "compiled", False):
         return Compiled(loss="", optimizer="", run_eagerly=True) if eager else None
     loss = getattr(model, "loss", None)
-    return Compiled(
-        loss=str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or loss),
-        optimizer=type(model.optimizer).__name__,
-        run_eagerly=eager,
-    )
+    name, known = _loss_name(loss)
+    return Compiled(name, type(model.optimizer).__name__, eager, known, bool(getattr(loss, "from_logits", False)))
+
+
+def _loss_name(loss: Any) -> tuple[str, bool]:
+    """How Keras spells a loss that a model was compiled with, and whether it knows a loss by that name."""
+    if loss is None:
+        return "", False
+    try:
+        found = keras.losses.get(loss)
+    except ValueError:
+        found = loss
+    function = getattr(found, "fn", found)  # a loss of Keras's own wraps a function
+    name = str(getattr(function, "__name__", None) or getattr(found, "name", None) or found)
+    try:
+        return name, keras.losses.get(name) is not None
+    except ValueError:
+        return name, False
 
 
 def _output_layers(model: keras.Model) -> tuple[str, ...]:

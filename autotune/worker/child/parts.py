@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from autotune.trial.anatomy import Constant, LayerAnatomy, Product
+from autotune.trial.anatomy import OUTSIDE, Constant, LayerAnatomy, Product
 
 
 @dataclass
@@ -19,6 +19,8 @@ class Part:
     Attributes:
         layer: the layer, or a name where it is none, such as the loss.
         weights: how many elements its weights have; None where everything counts as a weight.
+        prime: what the size of every tensor that grows with the batch is a multiple of; None where nobody knows, and
+            `weights` must tell.
     """
 
     layer: Any = None
@@ -34,6 +36,13 @@ class Part:
     python: int = 0
     softmax: list[str] = field(default_factory=list)
     constants: dict[tuple[float | None, str], None] = field(default_factory=dict)
+    prime: int | None = None
+
+    def is_weight(self, elements: int) -> bool:
+        """Whether a tensor of so many elements is as large whatever the batch."""
+        if self.prime is not None:
+            return elements % self.prime != 0
+        return self.weights is None or elements in self.weights
 
 
 def tensors(value: Any) -> list[Any]:
@@ -51,7 +60,7 @@ def layer_anatomy(part: Part) -> LayerAnatomy:
     floating = [tensor for tensor in part.inputs if tensor.dtype.is_floating]
     return LayerAnatomy(
         name=layer if named else layer.name,
-        kind="step" if named else type(layer).__name__,
+        kind=OUTSIDE if named else type(layer).__name__,
         own=not named and not type(layer).__module__.startswith("keras."),
         compute_dtype="" if named else str(layer.compute_dtype),
         variable_dtype="" if named else str(layer.variable_dtype),
@@ -72,6 +81,28 @@ def layer_anatomy(part: Part) -> LayerAnatomy:
         softmax_dtypes=tuple(part.softmax),
         constants=tuple(Constant(value, dtype) for value, dtype in part.constants),
         compiles=True if named else bool(getattr(layer, "supports_jit", True)),
+    )
+
+
+def at_batch(layer: LayerAnatomy, traced: int, own: int) -> LayerAnatomy:
+    """The facts of a layer that was traced for one batch, as another has them.
+
+    Args:
+        traced: a batch that no other length is a multiple of.
+        own: that the facts are wanted for.
+    """
+    if traced == own:
+        return layer
+
+    def scaled(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (shape[0] // traced * own, *shape[1:]) if shape and shape[0] % traced == 0 else shape
+
+    return replace(
+        layer,
+        inputs=tuple(map(scaled, layer.inputs)),
+        output=scaled(layer.output),
+        products=tuple(product.grown(own / traced) for product in layer.products),
+        batch_bytes=round(layer.batch_bytes * own / traced),
     )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from autotune.trial.anatomy import Numbers, Ranges, Targets
-from autotune.worker.child.dissect import ROUNDS_TO_ZERO, Calls
+from autotune.worker.child.calls import Calls
+from autotune.worker.child.dissect import ROUNDS_TO_ZERO
 
 INITIAL_SCALE = 2.0**15  # of keras.optimizers.LossScaleOptimizer
 
@@ -32,12 +33,13 @@ def targets_of(part: Any) -> Targets:
     )
 
 
-def measured(model: keras.Model, x: Any, y: Any) -> Ranges:
+def measured(model: keras.Model, x: Any, y: Any, *, batch_size: int) -> Ranges:
     """Forward and backward of one batch through a float32 model; nothing is updated.
 
-    Gradients are those of the compiled loss with respect to each layer's outputs and weights.
+    Gradients are those of the compiled loss with respect to each layer's outputs and weights. A loss is the average
+    over a batch, so those of outputs, which each belong to one example, are told as a batch of `batch_size` has them.
     """
-    calls = Calls(model)
+    calls, less = Calls(model), len(x) / batch_size
 
     def once(inputs: Any, labels: Any) -> dict[str, Any]:
         calls.graph = tf.compat.v1.get_default_graph()
@@ -55,7 +57,7 @@ def measured(model: keras.Model, x: Any, y: Any) -> Ranges:
             "gradients": {
                 str(key): _told(present)
                 for key, found in gradients.items()
-                if (present := [one for one in found if one is not None])
+                if (present := _at_batch(found, len(owned[key][0]), less))
             },
             "output": _output(keras.tree.flatten(outputs)[0]),
         }
@@ -79,9 +81,18 @@ def measured(model: keras.Model, x: Any, y: Any) -> Ranges:
     )
 
 
+def _at_batch(gradients: list[Any], outputs: int, less: float) -> list[Any]:
+    """The gradients that there are; the first belong to outputs, the others to weights."""
+    return [
+        _dense(one) * tf.cast(less if place < outputs else 1.0, one.dtype)
+        for place, one in enumerate(gradients)
+        if one is not None
+    ]
+
+
 def _told(tensors: list[Any]) -> Any:
     """The largest magnitude, and of the values that are not zero: how many float16 makes so, also scaled; and all."""
-    flat = [tf.reshape(tf.cast(_dense(one), tf.float32), (-1,)) for one in tensors]
+    flat = [tf.reshape(tf.cast(one, tf.float32), (-1,)) for one in tensors]
     size = tf.abs(flat[0] if len(flat) == 1 else tf.concat(flat, 0))
     largest = tf.reduce_max(tf.concat([size, [0.0]], 0))
     counts = [tf.math.count_nonzero((size > 0) & (size <= ROUNDS_TO_ZERO / scale)) for scale in (1.0, INITIAL_SCALE)]
@@ -104,6 +115,7 @@ def _number(value: Any) -> float | None:
 
 
 def _numbers(value: Any) -> Numbers:
-    largest, vanishing, _, present = (float(one) for one in value)
+    largest, vanishing, scaled, present = (float(one) for one in value)
     finite = math.isfinite(largest)
-    return Numbers(largest if finite else None, vanishing / present if present else 0.0, finite)
+    shares = [count / present if present else 0.0 for count in (vanishing, scaled)]
+    return Numbers(largest if finite else None, shares[0], finite, shares[1], int(present))

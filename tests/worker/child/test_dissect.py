@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.explain.inspected import facts
+from tests.explain.inspected import config, dataset, facts
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,8 @@ def test_layers_without_names_are_the_same_in_both_steps() -> None:
     """Keras calls the second model's layers dense_3 and so on."""
     anatomy = facts("tests.explain.faulty.nameless")
     assert anatomy.reduced is not None
-    assert [one.name for one in anatomy.reduced.layers] == [one.name for one in anatomy.float32.layers]
+    own = [[one.name for one in step.layers if not one.is_outside] for step in (anatomy.reduced, anatomy.float32)]
+    assert own[0] == own[1]
     assert anatomy.reduced.output_layers == anatomy.float32.output_layers
     assert set(anatomy.ranges.activations if anatomy.ranges else ()) <= {one.name for one in anatomy.reduced.layers}
 
@@ -104,3 +105,84 @@ def test_what_this_host_can_do_is_measured() -> None:
     found = calibrated(skip=("bfloat16", "float16"))
     assert set(found.tflops) == {"float32"}
     assert min(found.tflops["float32"], found.bandwidth_gb_s, found.operation_us, found.call_ms) > 0
+
+
+def test_what_is_outside_of_the_layers_grows_with_the_batch_and_is_not_the_optimizers() -> None:
+    small, large = (facts("tests.explain.faulty.swish", "images", batch_size=size).float32 for size in (16, 32))
+    one, other = layer(small, "(outside the layers)"), layer(large, "(outside the layers)")
+    assert other.batch_bytes == 2 * one.batch_bytes > 1000 * one.weight_bytes
+    assert [(each.m, each.n, each.k, each.count) for each in one.products if not each.backward] == [(32, 32, 14, 224)]
+    assert other.flops == 2 * one.flops
+    weights = sum(each.trainable for each in small.layers)
+    rests = [layer(step, "(rest of the step)") for step in (small, large)]
+    assert rests[0] == rests[1]
+    assert 12 * weights <= rests[0].weight_bytes <= 200 * weights  # some thirty operations of Adam
+
+
+def test_a_model_of_layers_alone_has_nothing_outside_of_them() -> None:
+    step = facts("tests.explain.faulty.sound").float32
+    assert [one.name for one in step.layers] == ["hidden", "second", "head", "(loss)", "(rest of the step)"]
+    assert not layer(step, "(rest of the step)").batch_bytes
+
+
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_an_activation_as_large_as_a_weight_is_no_weight(size: int) -> None:
+    """16 inputs of a batch of 16 are as many elements as a kernel of 16 x 16 has."""
+    step = facts("tests.explain.faulty.sound", batch_size=size).float32
+    second = layer(step, "second")
+    forward = next(one for one in second.products if not one.backward)
+    assert (step.batch_size, second.inputs, second.output) == (size, ((size, 16),), (size, 16))
+    assert (forward.weight_bytes, forward.batch_bytes) == (4 * 16 * 16, 4 * 2 * size * 16)
+
+
+def test_a_penalty_on_weights_does_not_grow_with_the_batch() -> None:
+    small, large = (facts("tests.explain.faulty.regularised", batch_size=size).float32 for size in (32, 64))
+    plain = facts("tests.explain.faulty.sound").float32
+    one, other = layer(small, "(loss)"), layer(large, "(loss)")
+    assert one.weight_bytes == other.weight_bytes > layer(plain, "(loss)").weight_bytes
+    assert other.batch_bytes == 2 * one.batch_bytes
+
+
+def test_a_model_that_takes_one_batch_alone_is_traced_with_that() -> None:
+    step = facts("tests.explain.faulty.alone").float32
+    assert layer(step, "hidden").output == (32, 16)
+    assert {one.m for one in layer(step, "hidden").products if not one.backward} == {32}
+
+
+@pytest.mark.parametrize(
+    ("builder", "loss", "known", "from_logits"),
+    [
+        ("compiled_short", "mean_squared_error", True, False),
+        ("compiled_object", "mean_squared_error", True, False),
+        ("compiled_lambda", "<lambda>", False, False),
+        ("compiled_logits", "binary_crossentropy", True, True),
+    ],
+)
+def test_a_builders_loss_is_told_as_keras_spells_it(builder: str, loss: str, known: bool, from_logits: bool) -> None:
+    anatomy = facts(f"tests.explain.faulty.{builder}", "targets", loss="mse")
+    assert anatomy.compiled is not None
+    assert (anatomy.compiled.loss, anatomy.compiled.known, anatomy.compiled.from_logits) == (loss, known, from_logits)
+    assert anatomy.loss == "mean_squared_error"
+
+
+def test_gradients_of_outputs_are_those_of_the_users_batch() -> None:
+    """64 examples at most are looked at, and a loss is averaged over the batch."""
+    small, large = (facts("tests.explain.faulty.sound", batch_size=size).ranges for size in (64, 128))
+    assert small is not None
+    assert large is not None
+    assert (small.examples, large.examples) == (64, 64)
+    outputs = [each.gradients["second"].largest for each in (small, large)]
+    assert min(one or 0 for one in outputs) > 0
+    assert small.gradients["second"].present == large.gradients["second"].present > 0
+
+
+def test_zero_weights_behind_a_layer_do_not_cut_it_off() -> None:
+    ranges = facts("tests.explain.faulty.zero_head", loss="sparse_categorical_crossentropy").ranges
+    assert ranges is not None
+    assert ranges.gradients["hidden"].largest == 0
+
+
+def test_the_input_pipeline_is_timed() -> None:
+    from autotune.worker.child.inspection import Inspector
+
+    assert (Inspector(config(), dataset("features"))._feed_ms(32) or 0) > 0
