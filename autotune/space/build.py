@@ -25,7 +25,7 @@ _LONGEST_STEP_FOR_MORE_MS = 100.0
 _FAR_BEYOND = 10
 
 # An epoch of fewer steps than this trains something else than the user's model.
-_FEWEST_STEPS_PER_EPOCH = 4
+FEWEST_STEPS_PER_EPOCH = 4
 
 _OPTIMIZER_SLOTS = {"sgd": 0, "rmsprop": 1, "adagrad": 1, "lion": 1, "adam": 2, "adamw": 2, "nadam": 2, "adamax": 2}
 
@@ -153,14 +153,14 @@ def _largest_micro_batch(
 
 def _batch_sizes(config: Config, bounds: _Bounds, fidelity: Fidelity, left_out: list[LeftOut]) -> tuple[int, ...]:
     own = config.train.batch_size
-    most, parts = fidelity.examples // _FEWEST_STEPS_PER_EPOCH, max(config.search.accumulation)
+    most, parts = fidelity.examples // FEWEST_STEPS_PER_EPOCH, max(config.search.accumulation)
     kept: list[int] = []
     refused: list[LeftOut] = []
     for batch in config.search.batch_sizes or _doubled(own, config.search.max_batch_factor):
         # An estimate: the user's own batch, and smaller ones, have run here already.
         full = [policy for policy, bound in bounds if bound is not None and bound * parts < batch > own]
         if batch > most:
-            reason = f"an epoch of {fidelity.examples:,} examples would have fewer than {_FEWEST_STEPS_PER_EPOCH} steps"
+            reason = f"an epoch of {fidelity.examples:,} examples would have fewer than {FEWEST_STEPS_PER_EPOCH} steps"
             refused.append(LeftOut(f"batch {batch}", reason))
         elif len(full) == len(bounds):
             refused.append(LeftOut(f"batch {batch}", "above the memory bound of the device or the target"))

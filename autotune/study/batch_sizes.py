@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from autotune.config.search import SearchConfig
+from autotune.space.build import FEWEST_STEPS_PER_EPOCH
 from autotune.space.space import Space
 from autotune.trial import Candidate, FailureKind, Pipeline
 
@@ -36,7 +37,6 @@ _ALIGNMENT = 8
 _PARTS = 8
 
 _MOST_LEFT_OUT = 1 / 32
-_FEWEST_STEPS_PER_EPOCH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class BatchSizes:
         if bound is None or not within or low.batch_size < max(within):
             return None
         following = 2 * max(within)
-        enough = self._space.examples // following >= _FEWEST_STEPS_PER_EPOCH
+        enough = self._space.examples // following >= FEWEST_STEPS_PER_EPOCH
         return bound if bound < following <= self._most and enough else None
 
     def _growth(self, low: Candidate) -> float | None:
@@ -237,7 +237,7 @@ def could_hold(space: Space, candidate: Candidate, search: SearchConfig) -> bool
 
 def _keeps_an_epoch(examples: int, batch: int) -> bool:
     """Whether an epoch in this batch has enough steps, and nearly all examples."""
-    return examples // batch >= _FEWEST_STEPS_PER_EPOCH and examples % batch <= _MOST_LEFT_OUT * examples
+    return examples // batch >= FEWEST_STEPS_PER_EPOCH and examples % batch <= _MOST_LEFT_OUT * examples
 
 
 def _kind(candidate: Candidate) -> Candidate:

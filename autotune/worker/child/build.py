@@ -66,10 +66,8 @@ class ModelBuilder:
         self.asked += 1
         began = time.perf_counter()
         framework.allow_tf32(candidate.tf32)  # of the whole process: see `LocalExecutor`
-        keras.config.set_dtype_policy(candidate.policy.name)
-        keras.utils.set_random_seed(seed)
-        model = with_float32_output(self._called(candidate))
-        self._compile(model, candidate, recipe)
+        model = with_float32_output(self.raw(candidate, seed))
+        self.compile(model, candidate, recipe)
         return BuiltModel(model, time.perf_counter() - began)
 
     def raw(self, candidate: Candidate, seed: int) -> keras.Model:
@@ -81,10 +79,6 @@ class ModelBuilder:
         keras.config.set_dtype_policy(candidate.policy.name)
         keras.utils.set_random_seed(seed)
         return self._called(candidate)
-
-    def compile(self, model: keras.Model, candidate: Candidate, recipe: Recipe) -> None:
-        """Compile a model as `build` does."""
-        self._compile(model, candidate, recipe)
 
     def _called(self, candidate: Candidate) -> keras.Model:
         """The builder's model, with weights: without an Input, Keras would make them only at the first step.
@@ -112,7 +106,8 @@ class ModelBuilder:
             )
         return model
 
-    def _compile(self, model: keras.Model, candidate: Candidate, recipe: Recipe) -> None:
+    def compile(self, model: keras.Model, candidate: Candidate, recipe: Recipe) -> None:
+        """Compile a model as `build` does."""
         optimizer = self._optimizer(candidate, recipe)
         # Keras wraps the optimizer only if the model's own policy is named mixed_float16: a single float16 layer, a
         # policy map or pure float16 would silently train without loss scaling.
