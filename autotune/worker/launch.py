@@ -17,8 +17,9 @@ from autotune.worker.channel import Channel
 LAUNCH = (
     "import sys; sys.path.append(sys.argv[1])\n"
     "from autotune.trust import trusting\n"
-    "from autotune.worker.child.main import serve\n"
-    "with trusting(sys.argv[4:]): serve(int(sys.argv[2]), int(sys.argv[3]))"
+    "from autotune.worker.child.main import leave, serve\n"
+    "with trusting(sys.argv[4:]): serve(int(sys.argv[2]), int(sys.argv[3]))\n"
+    "leave()"
 )
 _HOME = str(Path(__file__).resolve().parents[2])
 

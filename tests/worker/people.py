@@ -27,6 +27,7 @@ from autotune.trial import Candidate, Policy, Recipe, Xla
 SOURCE = '''
 """A data source that does what `mode` says before it returns; it runs before the framework is imported."""
 
+import atexit
 import os
 import signal
 import subprocess
@@ -37,6 +38,15 @@ from pathlib import Path
 import numpy as np
 
 from autotune.data import LoadedData
+
+
+
+class Slow:
+    """What takes its time to go, as a framework that frees its memory does."""
+
+    def __del__(self):
+        Path("freed").touch()
+
 
 X = np.arange(80, dtype="float32").reshape(20, 4)
 Y = np.arange(20) % 2
@@ -49,6 +59,10 @@ def load(*, seed, mode="fine", value=None):
         grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         Path("grandchild").write_text(str(grandchild.pid))
         time.sleep(600)
+    if mode == "registered":
+        atexit.register(Path("registered").touch)
+        global kept
+        kept = Slow()
     if mode == "signal":
         os.kill(os.getpid(), value)
     if mode == "fork":  # the forked process holds the worker's pipes open

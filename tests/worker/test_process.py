@@ -76,6 +76,15 @@ def test_answers_and_ends_when_closed(start: Start) -> None:
     assert_ended_and_replaceable(worker, start)
 
 
+def test_a_worker_that_is_closed_does_what_was_registered_for_its_end_and_frees_nothing(start: Start) -> None:
+    """A framework takes seconds to free what it has."""
+    worker = start()
+    opened(worker, mode="registered")
+    worker.close()
+    assert worker._popen.returncode == 0
+    assert (Path("registered").exists(), Path("freed").exists()) == (True, False)
+
+
 def test_a_source_that_raises_is_the_persons_mistake_and_the_worker_lives(start: Start) -> None:
     worker = start()
     with pytest.raises(DataError) as caught:

@@ -20,7 +20,7 @@ from autotune.trial import BlockConditions, Candidate, FailureKind
 from autotune.worker.child.conditions import Watch
 
 LEAD_IN = 1
-"""Executions before the clock starts: the iterator is made and its prefetch buffer filled."""
+"""Executions of a `fit` before its first block: the iterator is made and its prefetch buffer filled."""
 
 _SYNC_READINGS = 21
 
@@ -64,17 +64,20 @@ class Stepper:
 
     def first_step_s(self) -> float:
         """Duration of the first train call: tracing, XLA compilation and one execution [s]."""
-        return self._run(executions=1, lead_in=0).elapsed_s
+        return self._run(executions=1, lead_in=0).parts[0][0]
 
     def step_ms(self, steps: int) -> float:
         """Mean step time over a block of `steps` steps, a multiple of steps_per_execution [ms]."""
-        return self.block(steps).step_ms
+        return self.blocks(steps, 1)[0].step_ms
 
-    def block(self, steps: int) -> Block:
-        """The same, with the conditions during the block, which are read outside the time that is taken."""
-        clock = self._run(executions=steps // self.candidate.steps_per_execution, lead_in=LEAD_IN)
+    def blocks(self, steps: int, count: int) -> list[Block]:
+        """So many blocks of `steps` steps one after another, in one `fit`: its own start and end are paid once.
+
+        The conditions during each are read outside the time that is taken.
+        """
+        clock = self._run(executions=steps // self.candidate.steps_per_execution, lead_in=LEAD_IN, count=count)
         self.loss = clock.loss
-        return Block(clock.elapsed_s / steps * 1e3, clock.conditions)
+        return [Block(elapsed_s / steps * 1e3, conditions) for elapsed_s, conditions in clock.parts]
 
     def steps_for(self, block_s: float, step_ms: float) -> int:
         """Steps in a block of at least `block_s`, a multiple of steps_per_execution."""
@@ -90,9 +93,9 @@ class Stepper:
             readings.append(time.perf_counter() - began)
         return statistics.median(readings) * 1e3
 
-    def _run(self, executions: int, lead_in: int) -> _Clock:
-        clock = _Clock(self, self._watch, executions, lead_in)
-        steps = (executions + lead_in) * self.candidate.steps_per_execution
+    def _run(self, executions: int, lead_in: int, count: int = 1) -> _Clock:
+        clock = _Clock(self, self._watch, executions, lead_in, count)
+        steps = (executions * count + lead_in) * self.candidate.steps_per_execution
         fed = steps * self.candidate.accumulation  # `fit` counts micro-batches
         # The first callback begins each step and the last one ends it, so those between are part of it.
         around = [
@@ -101,7 +104,7 @@ class Stepper:
             keras.callbacks.LambdaCallback(on_train_batch_end=clock.step_ends),
         ]
         self.model.fit(self._repeated, epochs=1, steps_per_epoch=fed, callbacks=around, verbose=0, shuffle=False)
-        if clock.ended < executions + lead_in:
+        if len(clock.parts) < count:
             ran = clock.ended * self.candidate.steps_per_execution
             raise TrialFault(
                 FailureKind.INVALID,
@@ -116,35 +119,36 @@ class Stepper:
 
 
 class _Clock:
-    """Times from the end of the lead-in to the end of the last execution, waiting for the device at both ends.
+    """Times equal parts of a `fit` after its lead-in, waiting for the device at both ends of each.
 
     Attributes:
         ended: executions so far.
+        parts: how long each part was [s], and the conditions during it.
     """
 
-    def __init__(self, stepper: Stepper, watch: Watch, executions: int, lead_in: int) -> None:
+    def __init__(self, stepper: Stepper, watch: Watch, executions: int, lead_in: int, count: int) -> None:
         self._wait = stepper._wait
         self._watch = watch
-        self._first = lead_in + 1
-        self._last = lead_in + executions
+        # Executions before each part, and up to its end.
+        self._before = {lead_in + number * executions for number in range(count)}
+        self._up_to = {before + executions for before in self._before}
         self._begun = 0
         self.ended = 0
         self._start_s = math.nan
-        self.elapsed_s = math.nan
+        self.parts: list[tuple[float, BlockConditions]] = []
         self.loss: float | None = None
-        self.conditions = BlockConditions()
 
     def step_begins(self, batch: int, logs: Any = None) -> None:
-        self._begun += 1
-        if self._begun == self._first:
+        if self._begun in self._before:
             self._wait()
             self._watch.begin()
             self._start_s = time.perf_counter()
+        self._begun += 1
 
     def step_ends(self, batch: int, logs: Any = None) -> None:
         self.ended += 1
-        if self.ended == self._last:
+        if self.ended in self._up_to:
             self._wait()
-            self.elapsed_s = time.perf_counter() - self._start_s
-            self.conditions = self._watch.end()
+            elapsed_s = time.perf_counter() - self._start_s
+            self.parts.append((elapsed_s, self._watch.end()))
             self.loss = float(logs["loss"]) if logs and "loss" in logs else None

@@ -15,6 +15,7 @@ from autotune.decide.timing import FEWEST_PAIRS
 from autotune.trial import PipelineTiming
 from autotune.worker.child import framework, step
 from autotune.worker.child.blocks import LEAD_IN, Stepper
+from autotune.worker.child.turns import in_turn
 
 # As many as a rule for speedups would ask for; six, without which there is no interval, if that would take long.
 _PAIRS = 10
@@ -65,7 +66,7 @@ def time_pipeline(
 def _fewest_s(fed: Stepper, steps: int, block_s: float, step_ms: float) -> float:
     """The fewest pairs of blocks with their lead-ins, as if the step on the resident batch took no less [s]."""
     resident = fed.steps_for(block_s, step_ms)
-    per_pair = steps + resident + 2 * LEAD_IN * fed.candidate.steps_per_execution
+    per_pair = steps + resident + LEAD_IN * fed.candidate.steps_per_execution  # one `fit` takes two blocks
     return FEWEST_PAIRS * per_pair * step_ms / 1e3
 
 
@@ -77,9 +78,10 @@ class _Side:
     function: Any
     steps: int
 
-    def step_ms(self) -> float:
+    def step_ms(self, count: int) -> list[float]:
+        """Of so many blocks, one after another."""
         self.stepper.model.train_function = self.function
-        return self.stepper.step_ms(self.steps)
+        return [block.step_ms for block in self.stepper.blocks(self.steps, count)]
 
 
 def _resident(fed: Stepper, block_s: float) -> _Side:
@@ -112,15 +114,11 @@ def _make_function_on(model: keras.Model, batch: Any) -> None:
 
 
 def _alternate(fed: _Side, resident: _Side) -> PipelineTiming:
-    """Both in turn, A B B A, so that a drift of the machine falls on both alike."""
-    fed_ms: list[float] = []
-    resident_ms: list[float] = []
+    """Both in turn."""
     began = time.perf_counter()
-    while len(fed_ms) < _PAIRS and (len(fed_ms) < FEWEST_PAIRS or time.perf_counter() - began < _MOST_S):
-        fed_first = len(fed_ms) % 2 == 0
-        if fed_first:
-            fed_ms.append(fed.step_ms())
-        resident_ms.append(resident.step_ms())
-        if not fed_first:
-            fed_ms.append(fed.step_ms())
+
+    def enough(fed_ms: list[float], _: list[float]) -> bool:
+        return len(fed_ms) >= FEWEST_PAIRS and time.perf_counter() - began > _MOST_S
+
+    fed_ms, resident_ms = in_turn(fed.step_ms, resident.step_ms, _PAIRS, enough)
     return PipelineTiming(fed_step_ms=tuple(fed_ms), resident_step_ms=tuple(resident_ms))

@@ -21,6 +21,7 @@ from autotune.worker.child.faults import kind_of
 from autotune.worker.child.feed import Feed
 from autotune.worker.child.hooks import step_hooks
 from autotune.worker.child.pipeline import time_pipeline
+from autotune.worker.child.turns import in_turn
 from autotune.worker.child.warmup import warm_up
 from autotune.worker.protocol import ProbeArgs
 
@@ -66,7 +67,7 @@ class Prober:
         if reference is not None:
             # It stood idle while the candidate was built, and its first block after that is slow: by 5 % over 540
             # comparisons of one model with itself, which moved the estimate over ten pairs by half a per cent.
-            reference.block()
+            reference.blocks(1)
         own, other = _alternate(timed, reference, args)
         loss = timed.stepper.loss
         finite = loss is not None and math.isfinite(loss)
@@ -131,37 +132,39 @@ class _Timed:
         self.sync_ms = stepper.sync_ms()
         self.block_s = max(args.block_s, _SYNCS_PER_BLOCK * self.sync_ms / 1e3)
         self.warmup_ms = warm_up(
-            lambda step_ms: stepper.step_ms(stepper.steps_for(self.block_s, step_ms)),
+            self._warming,
             first_ms=stepper.step_ms(stepper.candidate.steps_per_execution),
             most_s=_WARM_UP_SHARE * args.max_s,
         )
         self.steps = args.steps_per_block or stepper.steps_for(self.block_s, min(self.warmup_ms[-2:]))
 
-    def block(self) -> Block:
-        return self.stepper.block(self.steps)
+    def blocks(self, count: int) -> list[Block]:
+        """So many blocks, one after another."""
+        return self.stepper.blocks(self.steps, count)
+
+    def _warming(self, step_ms: float, count: int) -> list[float]:
+        steps = self.stepper.steps_for(self.block_s, step_ms)
+        return [block.step_ms for block in self.stepper.blocks(steps, count)]
 
 
 def _alternate(timed: _Timed, reference: _Timed | None, args: ProbeArgs) -> tuple[list[Block], list[Block]]:
-    """Blocks of both in turn, A B B A A B ..., so that a drift of the machine falls on both alike."""
-    own: list[Block] = []
-    other: list[Block] = []
+    """Blocks of both in turn; of a model alone, as many as the fewest pairs."""
     began = time.perf_counter()
-    while True:
-        if reference is None:
-            own.append(timed.block())
-            if len(own) >= args.min_pairs:
-                return own, other
-        else:
-            reference_first = len(own) % 2 == 0
-            if reference_first:
-                other.append(reference.block())
-            own.append(timed.block())
-            if not reference_first:
-                other.append(reference.block())
-            if _enough(own, other, args) or _hopeless(own, other, args):
-                return own, other
-        if time.perf_counter() - began > args.max_s and len(own) >= timing.FEWEST_PAIRS:
-            return own, other
+
+    def late(pairs: int) -> bool:
+        return time.perf_counter() - began > args.max_s and pairs >= timing.FEWEST_PAIRS
+
+    if reference is None:
+        own: list[Block] = []
+        while len(own) < args.min_pairs and not late(len(own)):
+            own += timed.blocks(min(2, args.min_pairs - len(own)))
+        return own, []
+
+    def enough(other: list[Block], own: list[Block]) -> bool:
+        return _enough(own, other, args) or _hopeless(own, other, args) or late(len(own))
+
+    other, own = in_turn(reference.blocks, timed.blocks, args.max_pairs, enough)
+    return own, other
 
 
 def _pipeline(timed: _Timed, own: Sequence[Block]) -> PipelineTiming | None:

@@ -23,7 +23,7 @@ def agree(step_ms: Sequence[float]) -> bool:
 
 
 def warm_up(
-    block_ms: Callable[[float], float],
+    blocks_ms: Callable[[float, int], list[float]],
     first_ms: float,
     most_s: float,
     clock: Callable[[], float] = time.perf_counter,
@@ -31,15 +31,15 @@ def warm_up(
     """Run blocks until they agree or the time is up; what follows is measured in either case, and its interval tells.
 
     Args:
-        block_ms: runs one block, given the last known step time, and returns its own [ms].
+        blocks_ms: runs so many blocks, given the last known step time, and returns the step time of each [ms].
         first_ms: step time of the first execution after the one that compiled; a short block, but one.
         most_s: no block beyond the fewest that can agree begins after this [s].
 
     Returns:
         Step time of each block [ms], the first one included.
     """
-    taken = [first_ms]
     began = clock()
-    while len(taken) < _FEWEST_BLOCKS or (not agree(taken) and clock() - began < most_s):
-        taken.append(block_ms(taken[-1]))
+    taken = [first_ms, *blocks_ms(first_ms, _FEWEST_BLOCKS - 1)]
+    while not agree(taken) and clock() - began < most_s:
+        taken += blocks_ms(taken[-1], 1)
     return taken

@@ -15,8 +15,10 @@ from statistics import median, quantiles
 from autotune.trial import Candidate, Recipe
 from tests.benchmarks.search.landscape import Landscape, Timing, Training
 
-# Executions before a block's clock starts (`autotune.worker.child.blocks.LEAD_IN`, which imports Keras).
+# Executions before the first block of a `fit` (`autotune.worker.child.blocks.LEAD_IN`, which imports Keras), and how
+# many blocks it takes where two models are timed in turn.
 _LEAD_IN = 1
+_BLOCKS_A_FIT = 2
 
 
 class Prices:
@@ -47,8 +49,8 @@ class Prices:
         return max(1, math.ceil(block_s * 1e3 / (self.step_ms(candidate) * calls))) * calls
 
     def block_s(self, candidate: Candidate, block_s: float) -> float:
-        """A block and what comes before its clock starts."""
-        steps = self.block_steps(candidate, block_s) + _LEAD_IN * candidate.steps_per_execution
+        """A block and its share of what comes before the clock starts."""
+        steps = self.block_steps(candidate, block_s) + _LEAD_IN * candidate.steps_per_execution / _BLOCKS_A_FIT
         return steps * self.step_ms(candidate) / 1e3
 
     def training_s(self, candidate: Candidate, recipe: Recipe) -> tuple[float, float, float]:
@@ -98,8 +100,10 @@ def _done(runs: Iterable[Training]) -> list[Training]:
 
 
 def _warming_s(timing: Timing, candidate: Candidate) -> float:
-    """Blocks before timing begins; each has its lead-in, and the first of them is one execution."""
+    """Blocks before timing begins; the first of them is one execution, and the next two share a lead-in."""
     calls = candidate.steps_per_execution
-    steps = [calls, *[timing.steps] * (len(timing.warmup_ms) - 1)]
-    taken = zip(timing.warmup_ms, steps, strict=True)
-    return sum(step_ms * (count + _LEAD_IN * calls) for step_ms, count in taken) / 1e3
+    later = len(timing.warmup_ms) - 1
+    steps = [calls, *[timing.steps] * later]
+    lead_ins = [_LEAD_IN * calls, *[_LEAD_IN * calls if number != 1 else 0 for number in range(later)]]
+    taken = zip(timing.warmup_ms, steps, lead_ins, strict=True)
+    return sum(step_ms * (count + lead_in) for step_ms, count, lead_in in taken) / 1e3

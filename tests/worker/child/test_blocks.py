@@ -28,9 +28,19 @@ def test_a_block_lasts_at_least_as_long_as_asked(
 def test_a_block_takes_just_its_steps_and_one_lead_in() -> None:
     timed = stepper(per_execution=2)
     timed.first_step_s()
-    timed.block(6)
+    timed.blocks(6, 1)
     assert int(timed.model.optimizer.iterations.numpy()) == 2 + 2 + 6
     assert 0 < timed.loss < 10
+
+
+def test_blocks_that_follow_one_another_share_a_fit_and_its_lead_in() -> None:
+    timed = stepper()
+    timed.first_step_s()
+    fits: list[int] = []
+    fit = timed.model.fit
+    timed.model.fit = lambda *args, **asked: (fits.append(asked["steps_per_epoch"]), fit(*args, **asked))
+    assert len(timed.blocks(4, 3)) == 3
+    assert fits == [1 + 3 * 4]
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
@@ -45,7 +55,7 @@ def test_a_fit_that_does_not_run_its_steps_says_so() -> None:
     fit = bare.model.fit
     bare.model.fit = lambda *args, **asked: fit(*args, **(asked | {"steps_per_epoch": 3}))
     with pytest.raises(TrialFault, match=r"`fit` ran 3 training steps instead of 5"):
-        bare.block(4)
+        bare.blocks(4, 1)
 
 
 def test_conditions_are_read_around_the_timed_part_and_not_within_it() -> None:
@@ -67,10 +77,10 @@ def test_conditions_are_read_around_the_timed_part_and_not_within_it() -> None:
     model: Any = bare.model
     timed = Stepper(model, bare.batches, people.candidate(), watch=Slow())  # type: ignore[arg-type]
     bare.first_step_s()
-    block = timed.block(4)
-    assert read == [("begin", 2), ("end", 6)]
-    assert block.step_ms * 4 < 200
-    assert block.conditions == BlockConditions(preemptions=2)
+    blocks = timed.blocks(4, 2)
+    assert read == [("begin", 2), ("end", 6), ("begin", 6), ("end", 10)]
+    assert max(block.step_ms for block in blocks) * 4 < 200
+    assert [block.conditions for block in blocks] == [BlockConditions(preemptions=2), BlockConditions(preemptions=4)]
 
 
 def test_waiting_for_an_idle_device_is_far_shorter_than_a_block() -> None:

@@ -92,11 +92,11 @@ def test_what_would_take_too_long_is_not_begun(capsys: pytest.CaptureFixture[str
     stepper = warm(per_execution=4)
     function = stepper.model.train_function
     stepper.model.make_train_function = lambda force=False: pytest.fail("it was compiled")
-    # A block of 8 fed steps, one of 4 resident ones, and a lead-in of 4 steps for each; six times.
-    assert _fewest_s(stepper, 8, 0.1, 50) == pytest.approx(6 * 20 * 0.05)
-    assert time_pipeline(stepper, steps=8, block_s=0.1, step_ms=50, compile_s=7) is None
+    # A block of 8 fed steps, one of 4 resident ones, and a lead-in of 4 steps for every two blocks; six times.
+    assert _fewest_s(stepper, 8, 0.1, 50) == pytest.approx(6 * 16 * 0.05)
+    assert time_pipeline(stepper, steps=8, block_s=0.1, step_ms=50, compile_s=8) is None
     assert "6 pairs of blocks and another compilation would take 13 s, above 12 s" in capsys.readouterr().err
-    assert time_pipeline(stepper, steps=8, block_s=0.1, step_ms=101, compile_s=0) is None
+    assert time_pipeline(stepper, steps=8, block_s=0.1, step_ms=126, compile_s=0) is None
     assert stepper.model.train_function is function
 
 

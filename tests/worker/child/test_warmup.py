@@ -13,19 +13,19 @@ def warmed(step_ms: list[float], most_s: float = 1e9, block_s: float = 1.0) -> t
     """What was taken, and what each block was told of the step time; a block takes `block_s` of the clock."""
     left, told = iter(step_ms), []
 
-    def block_ms(last_ms: float) -> float:
-        told.append(last_ms)
-        return next(left)
+    def blocks_ms(last_ms: float, count: int) -> list[float]:
+        told.extend([last_ms] * count)
+        return [next(left) for _ in range(count)]
 
     first = next(left)
-    return warm_up(block_ms, first, most_s, clock=lambda: block_s * len(told)), told
+    return warm_up(blocks_ms, first, most_s, clock=lambda: block_s * len(told)), told
 
 
 def test_it_goes_on_for_as_long_as_the_step_time_falls() -> None:
     falling = [100.0, 80.0, 65.0, 55.0, 50.0, 48.0, 47.0, 46.5, 46.0]
     taken, told = warmed(falling)
     assert taken == falling[:7], "47.5 is within 10 % of 50; 49 was not of 55"
-    assert told == falling[:6], "each block is as long as the step time before it asks for"
+    assert told == [100.0, *falling[:1], *falling[2:6]], "a block is as long as the step time before it asks for"
 
 
 def test_a_steady_step_needs_three_blocks() -> None:
@@ -58,5 +58,5 @@ def test_the_median_of_two_is_compared_with_the_block_before(step_ms: list[float
 
 def test_the_clock_is_asked_after_the_fewest_blocks_only() -> None:
     ticks = count()
-    warm_up(lambda _: 10.0, 10.0, most_s=0.0, clock=lambda: float(next(ticks)))
+    warm_up(lambda _, count: [10.0] * count, 10.0, most_s=0.0, clock=lambda: float(next(ticks)))
     assert next(ticks) == 1
