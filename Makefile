@@ -4,9 +4,12 @@
 PYTHON ?= python3
 # overrides for `make run`
 ARGS ?=
-# where `make ui` listens, and the MLflow store that it shows where MLFLOW_TRACKING_URI names none
-PORT ?= 5000
+# where `make ui` (5000) and `make dashboard` (8080) listen, and what they show: the MLflow store where
+# MLFLOW_TRACKING_URI names none, and the folder of all runs or of one
+PORT ?=
 STORE ?= outputs/mlflow.db
+ROOT ?= outputs
+RUN ?=
 
 # of `make landscape`
 MODEL ?= cifar_mlp
@@ -23,7 +26,7 @@ STAMP := $(VENV)/.installed
 PIP   := $(PY) -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu run ui test test-fast fuzz faults check format bench bench-truth landscape lock clean
+.PHONY: help setup setup-gpu run ui dashboard test test-fast fuzz faults check format bench bench-truth landscape lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -51,11 +54,11 @@ run: setup ## Run the autotuner; overrides in ARGS="model=cifar_cnn hw=rtx2060"
 	  echo "make run: no feasible configuration beat the float32 baseline (exit status 3, a result)"; \
 	else exit $$status; fi
 
-ui: setup ## Open the MLflow UI on MLFLOW_TRACKING_URI, else on STORE=outputs/mlflow.db (PORT=5000)
-	@test -n "$$MLFLOW_TRACKING_URI" || test -f "$(STORE)" || { echo "make: no MLflow store at $(STORE); make one with: make run" >&2; exit 1; }
-	@echo "MLflow UI: http://127.0.0.1:$(PORT) (stop with Ctrl-C)"
-	@MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true $(PY) -m mlflow ui --workers 1 \
-	  --host 127.0.0.1 --port $(PORT) --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///$(STORE)}"
+ui: setup ## Open MLflow on the last study, in MLFLOW_TRACKING_URI, else in STORE=outputs/mlflow.db (PORT=5000)
+	@$(PY) -P -m autotune.viewers.ui --store "$(STORE)" --port $(or $(PORT),5000)
+
+dashboard: setup ## Open the Optuna dashboard on the last run below ROOT=outputs, or on RUN=outputs/... (PORT=8080)
+	@$(PY) -P -m autotune.viewers.dashboard --root "$(ROOT)" --port $(or $(PORT),8080) $(if $(RUN),--run "$(RUN)")
 
 # Two at a time, by files: most of the slow ones wait for processes that they started.
 test: check ## Run everything that CI runs: the checks and all tests

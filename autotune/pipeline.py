@@ -40,3 +40,7 @@ def run(config: Config) -> int:
             from autotune.tasks.sync import sync
 
             return sync(config)
+        case Task.report:
+            from autotune.tasks.report import report
+
+            return report(config)

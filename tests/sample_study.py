@@ -6,6 +6,7 @@
     sample_events(interrupted=True)                  ended by Ctrl-C in the verify stage, nothing exported
     sample_events(objective="energy")                or "time_to_accuracy": another objective than throughput
     sample_events(relative=True)                     a margin of 2 % of float32's own accuracy instead of 1 pp
+    sample_events(inspected=True)                    the model was taken apart before the export
 
 Trials: 0 baseline; 1 slower; 2, 7, 8 dominated; 3 rejected (accuracy, float16); 4 and 5 finalists, of which 4 wins;
 6 failed (compile). What was measured is in `tests.sample_values`.
@@ -32,6 +33,7 @@ from autotune.trial import (
     WorkerFacts,
 )
 from tests import sample_values as values
+from tests.sample_anatomy import sample_anatomy
 from tests.sample_values import (
     ALIGNED,
     BASELINE_METRIC,
@@ -72,6 +74,7 @@ def sample_events(
     interrupted: bool = False,
     objective: str = "throughput",
     relative: bool = False,
+    inspected: bool = False,
     output_dir: str = "/studies/cifar_mlp-rtx3090",
 ) -> list[ev.Event]:
     """All events of the study, in the order of a record; nothing is read from or written to `output_dir`."""
@@ -96,6 +99,8 @@ def sample_events(
     else:
         reason = "no finalist was both faster than float32 and not less accurate: the baseline stays"
         events.append(ev.StudyDecided(ev.BASELINE_TRIAL, reason, None, 349.0))
+    if inspected:
+        events.append(ev.Inspected(sample_anatomy(), None))
     return [*events, _exported(on_target, stand_in, winner, output_dir)]
 
 

@@ -21,7 +21,7 @@ INTERVAL = Interval(1.5, 1.4, 1.6, 0.95, 12, "by hand")
 
 def test_a_candidate_as_plain_values() -> None:
     assert codec.plain(CANDIDATE) == {
-        "policy": {"name": "mixed_float16"},
+        "policy": {"name": "mixed_float16", "float32_layers": []},
         "batch_size": 256,
         "xla": "on",
         "widths": [3008, 1024],
@@ -63,7 +63,7 @@ def test_floats_come_back_bit_for_bit() -> None:
 
 
 def test_text_stays_readable_and_lines_stay_short() -> None:
-    assert codec.dumps(Policy("é")) == '{"name":"é"}'
+    assert codec.dumps(Policy("é")) == '{"name":"é","float32_layers":[]}'
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])

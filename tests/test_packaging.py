@@ -105,6 +105,14 @@ def test_every_configuration_file_is_package_data() -> None:
     assert ROOT / "conf" / "config.yaml" in shipped
 
 
+def test_the_pages_style_and_script_are_package_data() -> None:
+    patterns = PYPROJECT["tool"]["setuptools"]["package-data"]["autotune.report.page"]
+    folder = ROOT / "autotune" / "report" / "page"
+    shipped = {path for pattern in patterns for path in folder.glob(pattern)}
+    assert {path.name for path in shipped} == {"report.css", "report.js"}
+    assert {path.suffix for path in folder.iterdir() if path.is_file()} == {".py", ".css", ".js"}
+
+
 def test_importing_the_package_loads_no_framework() -> None:
     code = "import autotune, sys, json; print(json.dumps(sorted(sys.modules)))"
     answer = shell(sys.executable, "-c", code)
@@ -171,20 +179,19 @@ def test_a_wrong_python_is_one_line(installed: Path, version: str | None) -> Non
     assert all(line.startswith("make: *** ") for line in rest)
 
 
-def test_make_ui_without_a_study_says_what_to_do(installed: Path) -> None:
-    answer = shell("make", "ui", cwd=installed)
-    assert answer.returncode == 2
-    assert "no MLflow store at outputs/mlflow.db; make one with: make run" in answer.stderr
-
-
-def test_make_ui_opens_the_store_that_studies_are_sent_to(installed: Path) -> None:
-    server = "postgresql://host/runs?a=1&b=2"
-    answer = shell("make", "ui", cwd=installed, env={"MLFLOW_TRACKING_URI": server})
+@pytest.mark.parametrize(
+    ("words", "started"),
+    [
+        (["ui"], "-P -m autotune.viewers.ui --store outputs/mlflow.db --port 5000"),
+        (["ui", "STORE=my runs.db", "PORT=5001"], "-P -m autotune.viewers.ui --store my runs.db --port 5001"),
+        (["dashboard"], "-P -m autotune.viewers.dashboard --root outputs --port 8080"),
+        (["dashboard", "RUN=a run"], "-P -m autotune.viewers.dashboard --root outputs --port 8080 --run a run"),
+    ],
+)
+def test_make_starts_what_shows_studies(installed: Path, words: list[str], started: str) -> None:
+    answer = shell("make", *words, cwd=installed)
     assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.splitlines()[-1].endswith(f"--backend-store-uri {server}")
-    (installed / "mine.db").touch()
-    answer = shell("make", "ui", "STORE=mine.db", cwd=installed, env={"MLFLOW_TRACKING_URI": ""})
-    assert answer.stdout.splitlines()[-1].endswith("--backend-store-uri sqlite:///mine.db")
+    assert answer.stdout.splitlines()[-1].endswith(started)
 
 
 # The wheel
@@ -240,6 +247,7 @@ from hydra.core.global_hydra import GlobalHydra
 files = resources.files("autotune.conf")
 with initialize_config_module("autotune.conf", version_base="1.3"):
     groups = GlobalHydra.instance().config_loader().list_groups("")
+page = resources.files("autotune.report.page")
 builders = [importlib.util.find_spec(f"autotune.models.{name}") for name in ("cifar", "digits")]
 print(json.dumps({
     "package": autotune.__file__,
@@ -247,6 +255,7 @@ print(json.dumps({
     "builders": [spec.origin for spec in builders],
     "yaml": sorted(str(path.relative_to(files)) for path in files.rglob("*.yaml")),
     "groups": sorted(groups),
+    "page": sorted(path.name for path in page.iterdir() if not path.name.endswith(".py") and path.is_file()),
 }))
 """
     answer = shell(fresh_python, "-c", code, cwd=elsewhere)
@@ -260,6 +269,7 @@ print(json.dumps({
     assert seen["yaml"] == sorted(str(path.relative_to(conf)) for path in conf.rglob("*.yaml"))
     folders = {path.parent.relative_to(conf).parts[0] for path in conf.glob("*/**/*.yaml")}
     assert folders <= set(seen["groups"])
+    assert seen["page"] == ["report.css", "report.js"]
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
+from autotune import codec
 from autotune.trial import (
     AccuracyVerdict,
     Candidate,
@@ -48,6 +49,20 @@ PROBE = Probe(CANDIDATE, effect(), (4.0, 2.0, 9.0), (), 10, (30.0,), 0.5, 2.0, N
 def test_policy(name: str, is_float32: bool, dtype: str) -> None:
     policy = Policy(name)
     assert (policy.is_float32, policy.compute_dtype, str(policy)) == (is_float32, dtype, name)
+
+
+def test_a_policy_names_the_layers_that_it_leaves_in_float32() -> None:
+    policy = Policy("mixed_float16", ("dense_2", "block/norm"))
+    assert str(policy) == "mixed_float16 (float32: dense_2, block/norm)"
+    assert (policy.is_float32, policy.compute_dtype) == (False, "float16")
+    assert policy != Policy("mixed_float16")
+
+
+def test_a_policy_of_an_older_record_leaves_none_in_float32() -> None:
+    plain = codec.plain(CANDIDATE)
+    assert plain["policy"].pop("float32_layers") == []
+    assert plain["policy"] == {"name": "mixed_bfloat16"}
+    assert codec.restore(Candidate, plain) == CANDIDATE
 
 
 def test_a_candidate_is_named_by_all_its_settings() -> None:

@@ -10,11 +10,12 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from autotune import interruption, trust
-from autotune.cli import complaints, flags, signals, usage
+from autotune import interruption, sweep, trust
+from autotune.cli import complaints, flags, multirun, signals, usage
 from autotune.cli.override import check_choice, check_jobs
 from autotune.cli.status import FAULT, INTERRUPTED, USER_ERROR, JobResult, summary, worst
 from autotune.config.keys import GROUPS
@@ -77,10 +78,11 @@ def _answer(command: flags.CommandLine) -> int:
 def _run(command: flags.CommandLine) -> int:
     """Compose and run the jobs; a job that ends badly does not end the others."""
     results: list[JobResult] = []
+    began = datetime.now().astimezone()
 
     def job(cfg: DictConfig) -> None:
         if not any(result.status == INTERRUPTED for result in results):
-            results.append(_job(cfg, command))
+            results.append(_job(cfg, command, began))
 
     with tempfile.TemporaryDirectory(prefix="autotune-") as scratch:
         # Hydra's sweeper writes a multirun.yaml, come what may.
@@ -92,7 +94,7 @@ def _run(command: flags.CommandLine) -> int:
     return worst(result.status for result in results)
 
 
-def _job(cfg: DictConfig, command: flags.CommandLine) -> JobResult:
+def _job(cfg: DictConfig, command: flags.CommandLine, began: datetime) -> JobResult:
     """One job, whatever happens in it; its own mistakes and faults are told here."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
@@ -108,7 +110,8 @@ def _job(cfg: DictConfig, command: flags.CommandLine) -> JobResult:
         sys.stdout.write(f"\n{name}: {overrides}\n")
         sys.stdout.flush()
     try:
-        with _variable("HYDRA_FULL_ERROR", command.full_error):
+        of = multirun.sweep_of(command.overrides, typed, began) if several else None
+        with _variable("HYDRA_FULL_ERROR", command.full_error), sweep.within(of):
             status = _pipeline(cfg, Path(hydra.runtime.cwd), command.trusted)
     except UserError as error:
         status = _user_error(str(error))

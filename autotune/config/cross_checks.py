@@ -22,6 +22,7 @@ def check(config: Config) -> None:
     _check_accumulation(config)
     _check_sampler(config)
     _check_tf32(config)
+    _check_fallback(config)
 
 
 def _check_batches(config: Config) -> None:
@@ -89,3 +90,13 @@ def _check_tf32(config: Config) -> None:
             "search.tf32 cannot be searched with objective=time_to_accuracy, which compares trainings of one process,"
             " and TF32 is set for a whole one; use objective=throughput, or set train.tf32"
         )
+
+
+def _check_fallback(config: Config) -> None:
+    """Of a front every candidate is trained, and none is tried again in place of another."""
+    require(
+        not config.search.fallback or config.objective.name is not Objective.pareto,
+        "search.fallback looks for one winner and objective=pareto for a front",
+        config.search.fallback,
+        "set search.fallback=false, or objective=throughput",
+    )

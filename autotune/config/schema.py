@@ -27,6 +27,7 @@ class Task(enum.Enum):
     train = "train"  # train with one candidate's settings, such as an exported one
     promote = "promote"  # move the production alias to an exported model, explicitly
     sync = "sync"  # send a study's record to MLflow, or what MLflow has missed of it
+    report = "report"  # make a study's report again, from its record alone
 
 
 class XlaChoice(enum.Enum):
@@ -45,6 +46,7 @@ class CandidateConfig:
     """
 
     policy: str = "float32"
+    float32_layers: List[str] = field(default_factory=list)
     batch_size: Optional[int] = None
     xla: XlaChoice = XlaChoice.auto
     widths: Optional[List[int]] = None
@@ -58,6 +60,12 @@ class CandidateConfig:
             self.policy in SEARCHABLE_POLICIES,
             f"candidate.policy must be one of {', '.join(SEARCHABLE_POLICIES)}",
             self.policy,
+        )
+        require(
+            not self.float32_layers or self.policy != "float32",
+            "candidate.float32_layers needs a 16-bit candidate.policy",
+            self.float32_layers,
+            "in float32 every layer is",
         )
         positive("candidate.batch_size", self.batch_size)
         positive("candidate.steps_per_execution", self.steps_per_execution)

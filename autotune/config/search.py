@@ -113,7 +113,10 @@ class SearchConfig:
         verify: fastest or all.
         gate_seeds: seeds on which a candidate is trained in the verify stage.
         early_stop: whether a training of the verify stage ends early where it is hopelessly behind float32's learning
-            curve (see `autotune.decide.stopping`); never with verify=all, nor in the confirmation.
+            curve (see `autotune.decide.stopping`); never with verify=all or objective=pareto, nor in the
+            confirmation.
+        fallback: whether a candidate that loses accuracy in 16 bit is tried again with its 1, 2, 4, ... most harmful
+            layers in float32, as trials beyond `trials` (see `autotune.study.fallback`).
         finalists: accuracy verdicts looked at most; the error level is shared among them.
         trial_timeout_s: longest time one request to the worker may take [s].
         max_worker_growth_mb: a worker that has grown by this much is replaced [MB].
@@ -137,6 +140,7 @@ class SearchConfig:
     verify: Verify = Verify.fastest
     gate_seeds: int = 2
     early_stop: bool = True
+    fallback: bool = False
     finalists: int = 2
     trial_timeout_s: float = 300.0
     max_worker_growth_mb: float = 4000.0

@@ -70,15 +70,18 @@ _SHORT = {"mixed_bfloat16": "mixed_bf16", "mixed_float16": "mixed_fp16", "float3
 def cells_of(view: StudyView, measure: Measure, trial: TrialView) -> dict[str, str]:
     """The text of every column for one trial; a speed from screening is marked with `~`."""
     candidate, rate = trial.candidate, figures.examples_per_s(trial)
-    policy, ratio, gain = phrases.one_line(figures.policy(trial)), figures.speedup(trial), figures.gain(view, trial)
+    ratio, gain = figures.speedup(trial), figures.gain(view, trial)
+    kept = len(candidate.policy.float32_layers)
+    policy = candidate.policy.name if kept else phrases.one_line(figures.policy(trial))
+    more = f" +{kept} f32" if kept else ""  # their names are in the lines and in the report
     predicted = figures.predicted_speedup(view, candidate)
     mark = "" if figures.speed_stage(trial) is Stage.CONFIRM else "~"
     bounds, delta = figures.delta_interval(trial), measure.delta(figures.delta(trial))
     return {
         "number": str(trial.number),
         "state": figures.state(view, trial),
-        "policy": policy,
-        "policy_short": _SHORT.get(policy, policy),
+        "policy": policy + more,
+        "policy_short": _SHORT.get(policy, policy) + more,
         "batch": str(candidate.batch_size),
         "xla": figures.xla(trial),
         "widths": phrases.widths(candidate) or UNKNOWN,

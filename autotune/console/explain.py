@@ -13,7 +13,7 @@ from rich.text import Text
 from autotune.console.terminal import SafeStream, open_console
 from autotune.explain.explanation import Explanation, LayerRow
 from autotune.explain.findings import Finding, Severity
-from autotune.explain.write import MARKDOWN
+from autotune.report.explained import MARKDOWN
 from autotune.report.phrases import one_line, three_digits
 
 _MOST_LAYERS = 14

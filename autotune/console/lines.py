@@ -11,11 +11,13 @@ from autotune.report import figures, phrases, quoted
 from autotune.report.measure import UNKNOWN, Measure
 from autotune.report.objective import Goal
 from autotune.trial import Candidate
+from autotune.trial.harm import most_harmful_first
 
 Line = tuple[str, str, str]
 """What it is about (a stage or a heading), which trial, and the text."""
 
 _POLICY_COLUMNS = 14  # mixed_bfloat16
+_HARMFUL = 5  # layers whose harm is told
 
 
 def lines_of(event: ev.Event, view: StudyView) -> list[Line]:
@@ -120,6 +122,17 @@ def _judged(event: ev.TrialJudged, view: StudyView) -> list[Line]:
     return [(stage, f"{event.trial}", f"{event.state.value}: {event.reason}")]
 
 
+def _harm(event: ev.HarmMeasured, view: StudyView) -> list[Line]:
+    if event.failure is not None:
+        return []  # a note says so
+    harms = most_harmful_first(event.layers)[:_HARMFUL]
+    worst = ", ".join(f"{harm.layer} {'not finite' if harm.error is None else f'{harm.error:.2g}'}" for harm in harms)
+    stage = view.stage.stage.value if view.stage is not None else ""
+    name = event.candidate.policy.name
+    text = f"harm of each layer alone in {name}, relative error of the gradient: {worst or 'none'}"
+    return [(stage, f"{event.trial}", text)]
+
+
 def _compared(event: ev.FinalistsCompared, view: StudyView) -> list[Line]:
     stage = view.stage.stage.value if view.stage is not None else ""
     return [(stage, f"{event.trial}", quoted.comparison(event))]
@@ -159,7 +172,7 @@ def _settings(candidate: Candidate, view: StudyView) -> str:
     choices = view.space.space.widths if view.space is not None else ()
     room = max((len("-".join(map(str, widths))) for widths in choices), default=1)
     return (
-        f"{candidate.policy.name:<{_POLICY_COLUMNS}} batch {candidate.batch_size:<5} XLA {candidate.xla.value:<4}"
+        f"{candidate.policy!s:<{_POLICY_COLUMNS}} batch {candidate.batch_size:<5} XLA {candidate.xla.value:<4}"
         f" widths {phrases.widths(candidate) or UNKNOWN:<{room}} steps/call {candidate.steps_per_execution:<3}"
         + (f" {phrases.further(candidate)}" if candidate.further else "")
     )
@@ -177,6 +190,7 @@ _WRITERS: dict[type, Callable[..., list[Line]]] = {
     ev.Trained: _trained,
     ev.TrialFailed: _failed,
     ev.TrialJudged: _judged,
+    ev.HarmMeasured: _harm,
     ev.FinalistsCompared: _compared,
     ev.FinalistConfirmed: _confirmed,
     ev.StudyDecided: _decided,

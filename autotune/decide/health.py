@@ -22,6 +22,7 @@ def departure(candidate: Candidate, effect: Effect) -> Failure | None:
         return Failure(FailureKind.UNSUPPORTED, f"XLA was asked to be {candidate.xla.value} but is {state}{cause}")
     return (
         _other_dtype(candidate.policy.compute_dtype, effect)
+        or _not_in_float32(candidate, effect)
         or _unscaled_loss(effect)
         or _other_dimension(candidate, effect)
     )
@@ -61,6 +62,19 @@ def _other_dtype(asked: str, effect: Effect) -> Failure | None:
             f"layers say that they compute in {asked}, but the training step multiplies in"
             f" {', '.join(sorted(multiplied))} alone: they cast their inputs",
         )
+    return None
+
+
+def _not_in_float32(candidate: Candidate, effect: Effect) -> Failure | None:
+    """A layer that was to stay in float32 and does not.
+
+    The effect holds layers that hold no others, by their own names; of those that do, the worker itself has made sure.
+    """
+    asked = {path.rpartition("/")[2] for path in candidate.policy.float32_layers}
+    for layer in effect.layers:
+        if layer.name in asked and layer.compute_dtype != "float32":
+            said = f"{layer.name} was asked to compute in float32, but computes in {layer.compute_dtype}"
+            return Failure(FailureKind.UNSUPPORTED, said)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from autotune.config.schema import Config
-from autotune.explain.forecast import Forecast, Forecaster, Gain, Setting, gain
+from autotune.explain.forecast import Forecast, Forecaster, Gain, Setting, calibrated, gain
 from autotune.explain.recurrent import on_target
 from autotune.hardware.policies import PolicyChoice, policy_choices
 from autotune.hardware.profile import Profile
@@ -79,3 +79,19 @@ class Situation:
         """A setting against the user's own in float32."""
         faster, reference = self.forecaster.forecast(setting), self.own()
         return None if faster is None or reference is None else gain(faster, reference)
+
+
+def situation_on(config: Config, target: Profile, facts: ModelAnatomy, *, here: bool) -> Situation:
+    """A model on a target, predicted from published rates, or from those that were measured where it is the device.
+
+    Args:
+        config: the run's.
+        target: as it is published.
+        facts: of the model.
+        here: whether the host that was calibrated, if one was, is the target.
+    """
+    forecaster = Forecaster(facts, target)
+    if here and facts.calibration is not None:
+        measured, host = calibrated(target, facts.calibration, facts.feed_ms, config.train.batch_size)
+        forecaster = Forecaster(facts, measured, host)
+    return Situation.of(config, facts, forecaster)

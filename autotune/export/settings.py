@@ -34,6 +34,7 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
         task=Task.train,
         candidate=CandidateConfig(
             policy=candidate.policy.name,
+            float32_layers=list(candidate.policy.float32_layers),
             batch_size=candidate.batch_size,
             xla=XlaChoice(candidate.xla.value),
             widths=list(candidate.widths),

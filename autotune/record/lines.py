@@ -47,8 +47,12 @@ def decode(line: str) -> Event:
     return _restored(1, json.loads(line)).event
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path, *, older: bool = False) -> Iterator[Line]:
     """Every line of a record. A last one without its newline was cut by a crash and is left out.
+
+    Args:
+        path: the record's file.
+        older: take those of older formats too, which hold less and no times: to be shown, not to be gone on with.
 
     Raises:
         UserError: no such record, another format, or a damaged line.
@@ -66,12 +70,18 @@ def read_lines(path: Path) -> Iterator[Line]:
                 raise TypeError("not an object")
         except (TypeError, ValueError) as error:
             raise UserError(f"{where}: not a line of a study's record ({error})") from None
-        if fields.get("event") == StudyStarted.__name__ and fields.get("format") != FORMAT:
+        if older:
+            fields.setdefault("at_s", 0.0)
+        if fields.get("event") == StudyStarted.__name__ and not _is_read(fields.get("format"), older):
             raise UserError(f"{path} has record format {fields.get('format')}, but this version reads {FORMAT}")
         try:
             yield _restored(number, fields)
         except (KeyError, TypeError, ValueError, BaseValidationError) as error:
             raise UserError(f"{where}: not a line of a study's record ({error})") from None
+
+
+def _is_read(found: object, older: bool) -> bool:
+    return found == FORMAT or (older and isinstance(found, int) and 1 <= found < FORMAT)
 
 
 def standing(lines: Iterable[Line]) -> list[Line]:

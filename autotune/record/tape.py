@@ -15,7 +15,9 @@ from autotune.record.events import (
     EarlierStudy,
     Event,
     FinalistsCompared,
+    HarmMeasured,
     InFlight,
+    Inspected,
     Note,
     Probed,
     SinkFailed,
@@ -30,7 +32,7 @@ from autotune.record.events import (
 from autotune.record.lines import Line, standing
 from autotune.trial import EarlyStop, Stage
 
-MEASURED = (Probed, Trained, TrialFailed, FinalistsCompared)
+MEASURED = (Probed, Trained, TrialFailed, FinalistsCompared, HarmMeasured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,11 @@ class Tape:
         return any(isinstance(event, Probed) for event in events) and not any(
             isinstance(event, EarlierStudy) for event in events
         )
+
+    @property
+    def inspected(self) -> Inspected | None:
+        """What taking the model apart gave, or why it failed; None if that has not been tried."""
+        return next((line.event for line in self.standing if isinstance(line.event, Inspected)), None)
 
     def take(self, event: Event) -> tuple[Line, bool] | None:
         """The recorded line of what happens again, and whether it no longer counts as it is; None if there is none."""
@@ -171,6 +178,8 @@ def _same(recorded: Event, event: Event) -> bool:
             return _training(recorded) == _training(event)
         case TrialFailed(), TrialFailed():
             return (recorded.trial, recorded.stage, recorded.seed) == (event.trial, event.stage, event.seed)
+        case HarmMeasured(), HarmMeasured():
+            return recorded.trial == event.trial
         case FinalistsCompared(), FinalistsCompared():
             return (recorded.trial, recorded.other) == (event.trial, event.other)
         case _:

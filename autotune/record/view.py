@@ -13,6 +13,7 @@ from autotune.record.events import (
     FidelityPlanned,
     FinalistConfirmed,
     FinalistsCompared,
+    Inspected,
     Note,
     Probed,
     SpacePlanned,
@@ -137,6 +138,7 @@ class StudyView:
     comparisons: list[FinalistsCompared] = field(default_factory=list)
     confirmations: list[Confirmation] = field(default_factory=list)
     decided: StudyDecided | None = None
+    inspected: Inspected | None = None
     exported: Exported | None = None
 
     @property
@@ -175,10 +177,6 @@ class StudyView:
                 self.notes.append(event)
             case StageStarted():
                 self.stage = event
-            case StudyDecided():
-                self.decided = event
-            case Exported():
-                self.exported = event
             case _:
                 self._apply_to_trial(event)
 
@@ -214,14 +212,21 @@ class StudyView:
                 trial.vouched_by = event.vouched_by
                 trial.objective_gain = event.gain or trial.objective_gain
             case _:
-                self._apply_to_finalists(event)
+                self._apply_to_answer(event)
 
-    def _apply_to_finalists(self, event: Event) -> None:
+    def _apply_to_answer(self, event: Event) -> None:
+        """Finalists, and what follows from them."""
         match event:
             case FinalistsCompared():
                 self.comparisons.append(event)
             case FinalistConfirmed():
                 self.confirmations.append(event.confirmation)
                 self._trial(event.confirmation.trial, event.confirmation.candidate).confirmation = event.confirmation
+            case StudyDecided():
+                self.decided = event
+            case Inspected():
+                self.inspected = event
+            case Exported():
+                self.exported = event
             case _:
                 pass

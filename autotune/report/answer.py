@@ -1,15 +1,17 @@
 """What to use and why: the rows that the console's last panel and the summary both show.
 
-Only confirmed figures are quoted here. What the screening measured belongs in the table, under that name.
+Only confirmed figures are quoted here, but for the rows `from` and `front`, which say of themselves what stage they are
+of. What else was measured belongs in the table, under that name.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autotune.explain.ablation import decompose
 from autotune.printable import printable
 from autotune.record.view import StudyView, TrialView
-from autotune.report import figures, phrases, quoted
+from autotune.report import figures, front, gained, phrases, quoted
 from autotune.report.measure import Measure
 from autotune.report.objective import Goal
 from autotune.trial import Recipe, Stage, TrialState
@@ -51,6 +53,7 @@ def answer(view: StudyView) -> Answer:
     command = None
     if view.exported is not None:
         command = phrases.train_command(view.exported.folder, view.started.config if view.started else {})
+    rows += front.rows(view)
     rows += [("compared", text) for text in quoted.compared(view)]
     rows += (*_where(view), *_files(view))
     return Answer(
@@ -108,7 +111,12 @@ def _no_gain(view: StudyView) -> str:
 
 
 def _use(view: StudyView, winner: TrialView) -> list[tuple[str, str]]:
-    return [("settings", _settings(view, winner)), *quoted.confirmed(view, winner)]
+    rows = [("settings", _settings(view, winner)), *quoted.confirmed(view, winner)]
+    found = decompose(view)
+    if found is not None and found.steps:
+        after = 1 + max((at for at, (label, _) in enumerate(rows) if label in ("settings", "speed")), default=0)
+        rows.insert(after, ("from", gained.in_short(found)))
+    return rows
 
 
 def _settings(view: StudyView, winner: TrialView) -> str:

@@ -24,10 +24,10 @@ def xla(trial: TrialView) -> str:
 
 
 def policy(trial: TrialView) -> str:
-    """The policy's name, and `float32 (TF32)` where its matrix products were let run in TF32."""
+    """The policy with its float32 layers, and `float32 (TF32)` where its matrix products were let run in TF32."""
     in_force = effect(trial)
     tf32 = trial.candidate.policy.is_float32 and in_force is not None and in_force.tf32
-    return f"{trial.candidate.policy.name} (TF32)" if tf32 else trial.candidate.policy.name
+    return f"{trial.candidate.policy} (TF32)" if tf32 else str(trial.candidate.policy)
 
 
 def speed_stage(trial: TrialView) -> Stage | None:

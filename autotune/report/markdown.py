@@ -1,155 +1,32 @@
-"""The tables of the summary: what each trial is and became, how its steps were timed, how its trainings went."""
+"""Markdown as GitHub reads it: text from elsewhere made harmless, and the report's tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from autotune.record.view import StudyView
+from autotune.report import phrases, tables
+from autotune.report.tables import Table
 
-from autotune.record.view import StudyView, TrialView
-from autotune.report import blocks, figures, phrases, training
-from autotune.report.measure import UNKNOWN, Measure
-from autotune.report.objective import Goal
+Lines = list[str]
 
-Table = list[str]
-Value = TypeVar("Value")
+_ESCAPED = "|*`"
 
 
 def text(raw: str) -> str:
     """Text from elsewhere, harmless within Markdown: no new line, no cell border, no HTML, no link or picture."""
-    safe = phrases.one_line(raw).replace("\\", "\\\\")
-    for character in "|<*`":
-        safe = safe.replace(character, f"\\{character}" if character != "<" else "&lt;")
+    safe = phrases.one_line(raw).replace("\\", "\\\\").replace("<", "&lt;")
+    for character in _ESCAPED:
+        safe = safe.replace(character, f"\\{character}")
     return safe.replace("](", "]\\(")
 
 
-def trials(view: StudyView) -> Table:
+def trials(view: StudyView) -> Lines:
     """One row a trial, failures included."""
-    measure, goal = Measure.of(view), Goal.of(view)
-    header = ["trial", "state", "policy", "batch", "XLA", "widths", "steps per execution"]
-    header += [*(["further settings"] if _has_further(view) else []), "ms/step", "examples/s"]
-    header += [] if goal.is_throughput else [f"{goal.label}, gain"]
-    header += ["speedup", "speed from", text(measure.name), "difference", "verdict"]
-    predicted = view.space is not None and bool(view.space.predicted)
-    header += ["predicted on the target, speedup"] if predicted else []
-    rows = []
-    for _, trial in sorted(view.trials.items()):
-        cells = [*_settings(view, trial), *_speed(view, goal, trial), *_accuracy(view, measure, trial)]
-        if predicted:
-            cells.append(_or_unknown(figures.predicted_speedup(view, trial.candidate), lambda ratio: f"{ratio:.2f}x"))
-        rows.append(cells)
-    return _table(header, rows)
+    return rendered(tables.trials(view))
 
 
-def _settings(view: StudyView, trial: TrialView) -> list[str]:
-    candidate = trial.candidate
-    return [
-        str(trial.number),
-        figures.state(view, trial),
-        figures.policy(trial),
-        str(candidate.batch_size),
-        figures.xla(trial),
-        phrases.widths(candidate) or UNKNOWN,
-        str(candidate.steps_per_execution),
-        *([phrases.further(candidate) or UNKNOWN] if _has_further(view) else []),
-    ]
-
-
-def _has_further(view: StudyView) -> bool:
-    """Whether any trial has a setting that is searched only when asked for."""
-    return any(trial.candidate.further for trial in view.trials.values())
-
-
-def _speed(view: StudyView, goal: Goal, trial: TrialView) -> list[str]:
-    stage = figures.speed_stage(trial)
-    return [
-        phrases.three_digits(figures.step_time_ms(trial)),
-        _or_unknown(figures.examples_per_s(trial), lambda rate: f"{rate:,.0f}"),
-        *([] if goal.is_throughput else [_or_unknown(figures.gain(view, trial), phrases.speedup)]),
-        _or_unknown(figures.speedup(trial), phrases.speedup),
-        UNKNOWN if stage is None else stage.value,
-    ]
-
-
-def _accuracy(view: StudyView, measure: Measure, trial: TrialView) -> list[str]:
-    interval, delta = figures.delta_interval(trial), figures.delta(trial)
-    return [
-        measure.value(trial.latest_metric),
-        measure.delta_interval(interval) if interval is not None else measure.delta(delta),
-        text(figures.verdict(view, trial)) or UNKNOWN,
-    ]
-
-
-def timing(view: StudyView) -> Table:
-    """What was timed beside the step, and what disturbed it; of the stage that the speed is from."""
-    header = ["trial", "speed from", "build s", "first step s", "compile s", "pairs", "disturbed", "input pipeline"]
-    rows = []
-    for number, trial in sorted(view.trials.items()):
-        timed, stage, share = blocks.shown(trial), figures.speed_stage(trial), blocks.pipeline_share(trial)
-        if stage is None or not timed.probes:
-            continue
-        rows.append(
-            [
-                *(f"{number}", stage.value),
-                *(phrases.three_digits(time_s) for time_s in (timed.build_s, timed.first_step_s, timed.compile_s)),
-                f"{timed.pairs} blocks" if trial.is_baseline else f"{timed.pairs}",
-                f"{len(timed.suspicious)}",
-                _or_unknown(share, lambda found: f"{round(found.estimate * 100)} %"),
-                _or_unknown(timed.peak_memory_mb, lambda peak: f"{peak:,.0f}"),
-            ]
-        )
-    return _table([*header, "peak MB"], rows) if rows else []
-
-
-def trainings(view: StudyView) -> Table:
-    """How learning went, over all trainings of each trial that was trained."""
-    measure = Measure.of(view)
-    header = [
-        *("trial", "trainings", "epoch s", f"s to float32's {text(measure.name)} within the margin"),
-        *("loss scale at the end", "lowest", "steps skipped", "not finite", "FLOPs in 16 bit"),
-    ]
-    rows = []
-    for number, trial in sorted(view.trials.items()):
-        health = training.health(training.all_runs(trial))
-        if health is None:
-            continue
-        rows.append(
-            [
-                *(f"{number}", _count(health), phrases.three_digits(training.epoch_s(trial))),
-                _time_to_accuracy(view, trial),
-                _or_unknown(health.loss_scale, lambda scale: f"{scale:g}"),
-                _or_unknown(health.loss_scale_lowest, lambda scale: f"{scale:g}"),
-                f"{health.skipped_steps} ({phrases.share(health.skipped_share)})",
-                f"{health.non_finite}",
-                _share_16bit(trial),
-            ]
-        )
-    return _table(header, rows) if rows else []
-
-
-def _count(health: training.Health) -> str:
-    early = f" ({health.stopped_early} stopped early)" if health.stopped_early else ""
-    return f"{health.trainings}{early}"
-
-
-def _time_to_accuracy(view: StudyView, trial: TrialView) -> str:
-    found = training.time_to_accuracy(view, trial)
-    if found is None:
-        return UNKNOWN
-    if missed := training.not_reached(found):
-        return f"not reached on {missed} of {len(found.seeds)} seeds"
-    return phrases.three_digits(training.mean_time_s(found.candidate_s))
-
-
-def _share_16bit(trial: TrialView) -> str:
-    effect = figures.effect(trial)
-    if effect is None:
-        return UNKNOWN
-    return f"{effect.share_16bit * 100:.1f} %{'' if effect.is_traced else ' (declared)'}"
-
-
-def _table(header: list[str], rows: list[list[str]]) -> Table:
-    return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
-
-
-def _or_unknown(value: Value | None, show: Callable[[Value], str]) -> str:
-    return UNKNOWN if value is None else show(value)
+def rendered(table: Table | None) -> Lines:
+    """The table's lines; none for none."""
+    if table is None:
+        return []
+    rows = [[text(cell) for cell in row] for row in (table.header, *table.rows)]
+    return [f"| {' | '.join(row)} |" for row in (rows[0], ["---"] * len(table.header), *rows[1:])]

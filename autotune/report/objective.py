@@ -37,7 +37,12 @@ class Goal:
     @property
     def is_throughput(self) -> bool:
         """Whether the gain is the speedup."""
-        return self.name == "throughput"
+        return self.name in ("throughput", "pareto")
+
+    @property
+    def is_front(self) -> bool:
+        """Whether the whole front of throughput against the metric was looked for."""
+        return self.name == "pareto"
 
     def word(self, verdict: TimingVerdict) -> str:
         """The verdict on a gain; less memory or energy is better, and not faster."""
@@ -50,6 +55,7 @@ _GOALS = {
     goal.name: goal
     for goal in (
         Goal("throughput", "speed", "throughput", "examples/s", "{:.2f} times as fast as float32", True),
+        Goal("pareto", "speed", "throughput", "examples/s", "{:.2f} times as fast as float32", True),
         Goal(
             "time_to_accuracy",
             "time to accuracy",

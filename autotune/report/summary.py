@@ -2,45 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from autotune.explain.ablation import decompose
+from autotune.explain.studied import findings_of
+from autotune.explain.why import why
 from autotune.record.view import StudyView
-from autotune.report import figures, markdown, phrases
+from autotune.report import figures, gained, markdown, phrases, reproduce, tables
 from autotune.report.answer import answer
 from autotune.report.markdown import text
 from autotune.report.method import how_measured
-from autotune.trial import Stage
+from autotune.report.unfinished import unfinished
 
 
-def summary_markdown(view: StudyView, *, brief: bool = False) -> str:
-    """The study in Markdown, readable as plain text too.
+def summary_markdown(view: StudyView, remarks: Sequence[str] = (), *, brief: bool = False) -> str:
+    """The study in GitHub's Markdown, readable as plain text too.
 
     Args:
-        brief: without the tables of timing and trainings, for a place of little room that has them as metrics.
+        view: a study in whatever state.
+        remarks: what a reader must know beside the record, one line each.
+        brief: without the tables of timing and trainings, the lines of each trial and how to reproduce it: for a place
+            of little room that has them elsewhere.
     """
-    lines = [*_answer(view), *_section("Trials", [*markdown.trials(view), "", _reading(view)])]
+    lines = [*_answer(view, remarks), *_section("Where the speedup comes from", _gained(view))]
+    lines += _section("Trials", [*markdown.trials(view), "", tables.reading(view)])
+    if not brief:
+        lines += _section("Why each trial ended as it did", _why(view))
+        lines += _section("Findings in the model", _findings(view))
     lines += _section("How it was measured", _items(how_measured(view)))
     if not brief:
-        lines += _section("Timing, compilation apart", markdown.timing(view))
-        lines += _section("Trainings", markdown.trainings(view))
+        lines += _section("Timing, compilation apart", markdown.rendered(tables.timing(view)))
+        lines += _section("Trainings", markdown.rendered(tables.trainings(view)))
     failed = [trial for _, trial in sorted(view.trials.items()) if trial.failure is not None]
     lines += _section("Failures", _items([f"trial {trial.number}: {trial.failure}" for trial in failed]))
     lines += _predictions(view)
     left_out = view.space.space.left_out if view.space is not None else ()
     lines += _section("Left out of the search", _items([f"{left.what}: {left.reason}" for left in left_out]))
+    if not brief:
+        lines += _section("How to reproduce it", [f"- **{text(at)}**: {text(row)}" for at, row in reproduce.rows(view)])
     return "\n".join(lines) + "\n"
 
 
-def _answer(view: StudyView) -> list[str]:
+def _answer(view: StudyView, remarks: Sequence[str]) -> list[str]:
     result = answer(view)
     lines = [f"# {text(result.headline)}", ""]
     if view.started is not None:
         device, target = phrases.place(view.started.device), phrases.place(view.started.target)
         on = device if view.started.on_target else f"{device} (off target: {target} was asked for)"
         lines += [f"Model {text(phrases.model_name(view))} on {text(on)}, study {text(view.started.study)}.", ""]
-    lines += [f"> **Warning:** {text(warning)}\n" for warning in result.warnings]
+    warnings = [*remarks, *unfinished(view), *result.warnings]
+    # One quotation, a line break after each: the answer's rows stay near the top.
+    lines += ["\\\n".join(f"> **Warning:** {text(warning)}" for warning in warnings), ""] if warnings else []
     lines += [f"- **{text(label)}**: {text(row)}" for label, row in result.rows]
     if result.command is not None:
         lines += ["", "Train with it:", "", f"    {result.command}"]
     return [*lines, "", f"Exit status {text(result.exit_meaning)}."]
+
+
+def _gained(view: StudyView) -> list[str]:
+    found = decompose(view)
+    return _items(gained.lines(found)) if found is not None and found.steps else []
+
+
+def _why(view: StudyView) -> list[str]:
+    told = [(number, why(view, trial)) for number, trial in sorted(view.trials.items())]
+    return [f"- **trial {number}**: {text(line)}" for number, line in told if line]
+
+
+def _findings(view: StudyView) -> list[str]:
+    lines = []
+    for one in findings_of(view):
+        where = f" in {text(one.layer)}" if one.layer else ""
+        lines.append(f"- **{one.severity.upper()}** {text(one.kind)}{where}: {text(one.why)}. Fix: {text(one.fix)}")
+    return lines
 
 
 def _section(title: str, lines: list[str]) -> list[str]:
@@ -59,14 +93,3 @@ def _predictions(view: StudyView) -> list[str]:
     note = f"PREDICTED, not measured: {text(phrases.one_line(view.space.prediction_note))}."
     rows = [f"{candidate}: {step_ms:.2f} ms/step, {ratio:.2f}x" for candidate, step_ms, ratio in ranking]
     return _section(f"Predicted for {text(phrases.place(view.started.target))}", [note, "", *_items(rows)])
-
-
-def _reading(view: StudyView) -> str:
-    reading = (
-        "Speed from `screen` is one short probe each: it ranks, it does not prove. Only `confirm` figures, from fresh"
-        " processes and new seeds, are claims. A trial without an accuracy was not trained, or was stopped early."
-        " XLA is as in force: `!` is not what was asked for, `?` was asked for and never ran."
-    )
-    baseline = view.baseline
-    runs = baseline.runs.get(Stage.BASELINE, []) if baseline is not None else []
-    return f"{reading} Accuracy {phrases.at_recipe(runs[0].recipe)}." if runs else reading

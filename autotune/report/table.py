@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from autotune.explain.why import why
 from autotune.record.events import BASELINE_TRIAL
 from autotune.record.view import StudyView, TrialView
 from autotune.report import blocks, figures, phrases, training
@@ -52,6 +53,7 @@ def _cells(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:
     yield "state", figures.state(view, trial)
     yield "winner", figures.is_winner(view, trial)
     yield "reason", trial.reason or None
+    yield "why", (why(view, trial) or None) if trial.number in view.trials else None
     yield from _settings(trial)
     yield from _screened(view, trial)
     yield from _trained(view, trial)
@@ -64,7 +66,7 @@ def _cells(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:
 
 def _settings(trial: TrialView) -> Iterator[tuple[str, Cell]]:
     candidate, effect = trial.candidate, figures.effect(trial)
-    yield "policy", candidate.policy.name
+    yield "policy", str(candidate.policy)
     yield "effective_dtype", effect.effective_dtype if effect else None
     yield "flops_share_16bit", effect.share_16bit if effect else None
     yield "flops_share_16bit_from", ("traced" if effect.is_traced else "declared") if effect else None

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.record.view import StudyView
+from autotune.report.page.document import report_page
 from autotune.report.summary import summary_markdown
 from autotune.report.table import trials_csv
 from autotune.report.tradeoff import tradeoff
 
+PAGE, SUMMARY, TABLE, PICTURE = "report.html", "summary.md", "trials.csv", "tradeoff.png"
 
-def write_report(view: StudyView, folder: Path) -> dict[str, Path]:
-    """Write `trials.csv`, `summary.md`, `tradeoff.html` and `tradeoff.png`.
 
-    The two plots are left out when the study ended before its baseline was timed and trained.
+def write_report(view: StudyView, folder: Path, remarks: Sequence[str] = ()) -> dict[str, Path]:
+    """Write `report.html`, `summary.md`, `trials.csv` and `tradeoff.png`.
+
+    The picture is left out when the study ended before its baseline was timed and trained. Each file is replaced
+    whole: whoever reads one meanwhile sees the old one or the new one.
 
     Args:
         view: a study in whatever state.
         folder: made if it is not there.
+        remarks: what a reader must know beside the record, one line each.
 
     Returns:
-        File name to absolute path of what was written.
+        File name to absolute path of what was written, the page first.
 
     Raises:
         OSError: a file cannot be written.
     """
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: folder / name for name in ("trials.csv", "summary.md")}
-    files["trials.csv"].write_text(trials_csv(view), encoding="utf-8", errors="surrogateescape", newline="")
-    files["summary.md"].write_text(summary_markdown(view), encoding="utf-8", errors="surrogateescape")
+    files = {name: folder / name for name in (PAGE, SUMMARY, TABLE)}
+    _replace(files[PAGE], report_page(view, remarks))
+    _replace(files[SUMMARY], summary_markdown(view, remarks))
+    _replace(files[TABLE], trials_csv(view))
     content = tradeoff(view)
     if content is not None:
-        # Plotting libraries take a second each to import; a study without a plot does without them.
-        from autotune.report.page import tradeoff_page
+        # The plotting library takes a second to import; a study without a plot does without it.
         from autotune.report.picture import write_tradeoff_picture
 
-        files |= {name: folder / name for name in ("tradeoff.html", "tradeoff.png")}
-        files["tradeoff.html"].write_text(tradeoff_page(content), encoding="utf-8", errors="surrogateescape")
-        write_tradeoff_picture(content, files["tradeoff.png"])
+        files[PICTURE] = folder / PICTURE
+        write_tradeoff_picture(content, files[PICTURE])
     return files
+
+
+def _replace(path: Path, text: str) -> None:
+    """A path in the text may hold bytes that are no text."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+    new.replace(path)

@@ -6,7 +6,6 @@ another one in each run of the same study. Head to head, in alternating blocks, 
 
 from __future__ import annotations
 
-from autotune.config.objective import Objective
 from autotune.decide import gain, timing
 from autotune.errors import TrialFault
 from autotune.record.events import FinalistsCompared
@@ -21,7 +20,7 @@ _MOST = 2
 
 def challengers(context: StudyContext, leader: TrialView, others: list[TrialView]) -> list[TrialView]:
     """Those among `others` whose screening interval reaches into the leader's, the best two of them."""
-    if context.config.objective.name is not Objective.throughput:
+    if not context.config.objective.name.is_of_throughput:
         return []
     assert leader.gain is not None
     low = leader.gain.low

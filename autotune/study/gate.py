@@ -44,7 +44,7 @@ def passes(context: StudyContext, trial: TrialView) -> bool:
                 f"stopped after {len(deltas)} of {len(seeds)} seeds at {context.told(deltas[-1])}: the rest would have"
                 " to beat float32 by more than the margin",
             )
-    return _judged(context, trial, runs, deltas, margins)
+    return judged(context, trial, runs, deltas, margins)
 
 
 def _rejected(context: StudyContext, trial: TrialView, reason: str) -> bool:
@@ -89,9 +89,17 @@ def _why_stopped(context: StudyContext, run: TrainingRun, stopped: EarlyStop) ->
     )
 
 
-def _judged(
+def judged(
     context: StudyContext, trial: TrialView, runs: dict[int, TrainingRun], deltas: list[float], margins: list[float]
 ) -> bool:
+    """Whether one that was trained on all of its seeds goes through; the verdict is recorded.
+
+    Args:
+        context: of the study.
+        trial: what was trained.
+        runs: its trainings, by seed.
+        deltas, margins: one a seed, in the order of `runs`.
+    """
     constraint = context.config.constraint
     seen = accuracy.judge(deltas, list(runs), margins, level=_GATE_LEVEL, resolution=context.resolution)
     seen = replace(seen, relative_margin=constraint.margin if constraint.relative else None)

@@ -25,7 +25,7 @@ def first_guesses(space: Space, expected: Expected | None = None) -> Iterator[Ca
         expected: throughput by policy and batch; it decides which large batches are worth an early trial.
     """
     own = own_where_searched(space)
-    following = min((size for size in space.batch_sizes if size > own.batch_size), default=own.batch_size)
+    following = next_batch(space)
     fewest, most = own.steps_per_execution, max(space.steps_per_execution)
     low = tuple(policy for policy in space.policies if not policy.is_float32) or space.policies
     order = [(policy, batch, fewest) for batch in (own.batch_size, following) for policy in low]
@@ -38,6 +38,12 @@ def first_guesses(space: Space, expected: Expected | None = None) -> Iterator[Ca
     guesses += _alone(space, own)
     held = (guess for guess in guesses if guess.policy in space.policies and space.holds(guess))
     return iter(dict.fromkeys(held))
+
+
+def next_batch(space: Space) -> int:
+    """The smallest batch above the user's own, which changes least and so keeps the accuracy best; else the own."""
+    own = space.baseline.batch_size
+    return min((size for size in space.batch_sizes if size > own), default=own)
 
 
 def own_where_searched(space: Space) -> Candidate:

@@ -84,8 +84,8 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
         "timing": search.timing.processes * (start_s + _CONFIRM_TIMING_S),
         "export": _EXPORT_S + 1.5 * start_s,
     }
-    baseline_runs = seeds + confirm_seeds
-    candidate_runs = _CANDIDATE_SHARE * (search.gate_seeds + _REJECTED_RUNS + confirm_seeds)
+    baseline_runs, verify_runs = seeds + confirm_seeds, _verify_runs(config)
+    candidate_runs = _CANDIDATE_SHARE * (verify_runs + confirm_seeds)
     left_s = remaining_s - sum(fixed.values())
     affordable_s = _SAFETY * left_s / (baseline_runs + candidate_runs)
     fidelity, reasons = _fidelity(config, data, per_example_s, affordable_s)
@@ -94,7 +94,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     shares = {
         "baseline": seeds * train_s,
         "screen": fixed["screen"],
-        "verify": _CANDIDATE_SHARE * (search.gate_seeds + _REJECTED_RUNS) * train_s,
+        "verify": _CANDIDATE_SHARE * verify_runs * train_s,
         "confirm": fixed["timing"] + (1 + _CANDIDATE_SHARE) * confirm_seeds * train_s,
         "export": fixed["export"],
     }
@@ -105,6 +105,13 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
 def baseline_seeds(config: Config) -> int:
     """How many seeds the baseline is trained on at first: every seed of the gate is paired with it."""
     return max(config.constraint.seeds, config.search.gate_seeds)
+
+
+def _verify_runs(config: Config) -> int:
+    """Trainings of candidates that the plan has room for in the verify stage; for a front, of every candidate."""
+    if config.objective.name is Objective.pareto:
+        return config.search.trials * baseline_seeds(config)
+    return config.search.gate_seeds + _REJECTED_RUNS
 
 
 def evaluations_of(config: Config, epochs: int) -> int:

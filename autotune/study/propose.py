@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.study import StudyDirection
 from optuna.trial import TrialState, create_trial
 
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.batch_sizes import BatchSizes, Found, could_hold
-from autotune.study.guesses import first_guesses, own_where_searched
+from autotune.study.guesses import first_guesses, next_batch, own_where_searched
 from autotune.study.prior import Expected
 from autotune.study.ruled_out import RuledOut, grouped
 from autotune.study.samplers import optuna_sampler, sampler_for
+from autotune.study.together import likeliest
 from autotune.trial import Candidate, FailureKind, LeftOut, Pipeline, Policy, Xla
 
 # How often a sampler may propose what was measured already before an unmeasured candidate is drawn instead.
@@ -35,14 +37,16 @@ class Proposer:
     """Proposes candidates that were not measured yet and are not ruled out by what was measured or failed.
 
     Nothing but the arguments and the sequence of calls decides what comes next: what should come first, what a person
-    would try first, batch sizes that are found between one that fitted and one that did not, then the sampler. `grid`
-    and `random` are what their names say: their order knows nothing.
+    would try first, batch sizes that are found between one that fitted and one that did not, what likely goes best
+    together (of `auto`), then the sampler. `grid` and `random` are what their names say: their order knows nothing.
 
     Args:
         space: what there is to propose.
         search: sampler, its seed, and how many trials there are; a space no larger than that is measured whole.
         first: comes before all else, as far as this space could hold it.
         expected: throughput by policy and batch that the device's peaks let expect; orders the first guesses.
+        front: whether Optuna's study has two values, speedup and accuracy; each candidate is then first `measured`, and
+            told by `learn` once both are known.
 
     Attributes:
         begins_with: those of `first` that are proposed.
@@ -50,13 +54,19 @@ class Proposer:
     """
 
     def __init__(
-        self, space: Space, search: SearchConfig, first: Iterable[Candidate] = (), expected: Expected | None = None
+        self,
+        space: Space,
+        search: SearchConfig,
+        first: Iterable[Candidate] = (),
+        expected: Expected | None = None,
+        *,
+        front: bool = False,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._own = own_where_searched(space)  # what is no parameter of Optuna's need not be the user's own
         self._left = dict.fromkeys(space.candidates())  # a dict keeps the order
         self._whole = len(self._left) <= search.trials
-        self._sampler = sampler_for(search, len(self._left))
+        self._sampler = sampler_for(search, len(self._left), front=front)
         self._random = random.Random(search.seed)
         self.begins_with: tuple[Candidate, ...] = ()
         self._first: list[Candidate] = []
@@ -70,8 +80,14 @@ class Proposer:
         self._rules.measured(space.baseline)
         most = space.baseline.batch_size * search.max_batch_factor
         self._sizes = BatchSizes(space, most) if search.batch_sizes is None else None
-        self._pending: optuna.Trial | None = None
-        self._study = optuna.create_study(direction="maximize", sampler=optuna_sampler(self._sampler, search))
+        # A sampler that was asked for by name is asked; a front is not found where throughput alone is highest.
+        self._speedups: dict[Candidate, float] | None = {} if search.sampler is Sampler.auto and not front else None
+        self._near_next = False
+        self._nearest_batch = next_batch(space)
+        self._pending: dict[Candidate, optuna.Trial] = {}
+        self._worst = [0.0] * (2 if front else 1)
+        directions = [StudyDirection.MAXIMIZE] * len(self._worst)
+        self._study = optuna.create_study(directions=directions, sampler=optuna_sampler(self._sampler, search))
         self.told: str | None = None
 
     @property
@@ -96,17 +112,38 @@ class Proposer:
         self.told = found.reason if found else None
         if candidate is not None:
             self._left.pop(candidate, None)
-            if self._pending is None and self._sampler is Sampler.nsga2 and candidate.batch_size in self._planned:
-                self._pending = self._enqueued(candidate)
+            planned = candidate.batch_size in self._planned
+            if candidate not in self._pending and self._sampler is Sampler.nsga2 and planned:
+                self._pending[candidate] = self._enqueued(candidate)
         return candidate
 
+    @property
+    def learns(self) -> bool:
+        """Whether what comes next depends on the values that were told."""
+        return not self._whole and self._sampler not in (Sampler.grid, Sampler.random)
+
     def tell(self, candidate: Candidate, speedup: float) -> None:
-        """A candidate's measured speedup."""
+        """A candidate's measured speedup, where that is all that counts."""
+        self.measured(candidate, speedup)
+        self.learn(candidate, speedup)
+
+    def measured(self, candidate: Candidate, speedup: float) -> None:
+        """It ran: what that says of other candidates; the sampler is told later."""
         self._rules.measured(candidate)
+        if self._speedups is not None:
+            self._speedups[candidate] = speedup
         if self._sizes:
             self._sizes.measured(candidate, speedup)
+
+    def learn(self, candidate: Candidate, *values: float) -> None:
+        """Tell the sampler a candidate's values, one for each direction of the study."""
+        self._worst = [min(worst, value) for worst, value in zip(self._worst, values, strict=True)]
         # A Gaussian process refuses trials of which only some have the constraint.
-        self._teach(candidate, speedup, {_CONSTRAINT: -1.0} if self._sampler is Sampler.gp else {})
+        self._teach(candidate, values, {_CONSTRAINT: -1.0} if self._sampler is Sampler.gp else {})
+
+    def learn_unknown(self, candidate: Candidate) -> None:
+        """Tell the sampler that a candidate that was measured has not all values."""
+        self._teach(candidate, self._worst, {_CONSTRAINT: 1.0})
 
     def fail(self, candidate: Candidate, kind: FailureKind) -> None:
         """A candidate without a result: what it rules out is not proposed, and the sampler avoids its like."""
@@ -115,7 +152,7 @@ class Proposer:
             self._sizes.failed(candidate, kind)
         # Samplers ignore a failed trial and would come back to it. One that violates a constraint is complete: TPE
         # puts it among the bad ones, whatever its value, which it only must have.
-        self._teach(candidate, 0.0, {_CONSTRAINT: 1.0})
+        self._teach(candidate, self._worst, {_CONSTRAINT: 1.0})
 
     def _reason(self, candidate: Candidate) -> str | None:
         """Why a candidate is not worth a trial, or None if it is."""
@@ -125,23 +162,40 @@ class Proposer:
         return self._sizes.next(self._reason) if self._sizes else None
 
     def _chosen(self, worthwhile: Collection[Candidate]) -> Candidate | None:
-        """The sampler's choice; the next in order for a grid, any where the sampler only repeats itself."""
+        """What likely goes best together, else the sampler's choice, else any; the next in order for a grid."""
         if not worthwhile:
             return None
         if self._sampler is Sampler.grid:
             return next(iter(worthwhile))
+        if self._speedups is not None and (likely := self._likely(self._speedups, worthwhile)) is not None:
+            return likely
         return self._ask_sampler(worthwhile) or self._random.choice(list(worthwhile))
 
-    def _teach(self, candidate: Candidate, value: float, constraints: dict[str, float]) -> None:
-        trial, self._pending = self._pending, None
+    def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
+        """In turn: what likely goes best near the user's own batch, which keeps the accuracy best, and of all."""
+        self._near_next = not self._near_next
+        sets = (self._near(worthwhile), worthwhile) if self._near_next else (worthwhile, self._near(worthwhile))
+        for some in sets:
+            known = speedups if some is worthwhile else dict.fromkeys(self._near(speedups), 0.0)
+            least = max((speedups[one] for one in known), default=0.0)
+            if (found := likeliest(speedups, some, least)) is not None:
+                return found
+        return None
+
+    def _near(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        return [one for one in candidates if one.batch_size <= self._nearest_batch]
+
+    def _teach(self, candidate: Candidate, values: Sequence[float], constraints: dict[str, float]) -> None:
+        trial = self._pending.pop(candidate, None)
         if trial is not None:
             for name, violation in constraints.items():
                 trial.set_constraint(name, violation)
-            self._study.tell(trial, value)
+            self._study.tell(trial, list(values))
         elif candidate.batch_size in self._planned:  # else it has no place among the sampler's choices
             kinds = self._distributions
+            told = params(candidate, kinds)
             self._study.add_trial(
-                create_trial(params=params(candidate, kinds), distributions=kinds, value=value, constraints=constraints)
+                create_trial(params=told, distributions=kinds, values=list(values), constraints=constraints)
             )
 
     def _enqueued(self, candidate: Candidate) -> optuna.Trial:
@@ -156,7 +210,7 @@ class Proposer:
             trial = self._study.ask(self._distributions)
             candidate = from_params(trial.params, self._own)
             if candidate in worthwhile:
-                self._pending = trial
+                self._pending[candidate] = trial
                 return candidate
             # No sampler learns from a failed trial, so what is known already does not count twice.
             self._study.tell(trial, state=TrialState.FAIL)
@@ -195,7 +249,7 @@ def params(candidate: Candidate, searched: Collection[str] = ()) -> dict[str, An
         "pipeline": candidate.pipeline.value,
     }
     return {
-        "policy": candidate.policy.name,
+        "policy": str(candidate.policy),
         "batch_size": candidate.batch_size,
         "xla": candidate.xla.value,
         "steps_per_execution": candidate.steps_per_execution,

@@ -17,11 +17,14 @@ def hopeless_below(context: StudyContext, candidate: Candidate) -> float | None:
     """The speedup that a candidate has to reach to be worth more pairs; None where each is to be timed as well as any.
 
     Another objective than throughput is not read from step times, and `search.verify=all` asks for the whole picture.
+    What may be on a front has to beat the baseline alone: how accurate it is, nobody knows yet.
     """
     config = context.config
-    if config.objective.name is not Objective.throughput or config.search.verify is Verify.all:
+    if not config.objective.name.is_of_throughput or config.search.verify is Verify.all:
         return None
     bound = 1.0
+    if config.objective.name is Objective.pareto:
+        return bound
     for trial in context.view.trials.values():
         if trial.is_baseline or trial.state is not TrialState.SCREENED or trial.speedup is None:
             continue

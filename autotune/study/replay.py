@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from autotune.errors import TrialFault, UserError
-from autotune.record.events import FinalistsCompared, Probed, Trained, TrialFailed, TrialStarted
+from autotune.record.events import FinalistsCompared, HarmMeasured, Probed, Trained, TrialFailed, TrialStarted
 from autotune.record.tape import Tape
-from autotune.trial import Candidate, EarlyStop, Failure, FailureKind, Probe, Recipe, Stage, TrainingRun
+from autotune.trial import Candidate, EarlyStop, Failure, FailureKind, LayerHarm, Probe, Recipe, Stage, TrainingRun
 from autotune.worker.contract import Executor
 
 # A candidate that takes the machine down does so again: but pre-emption may hit one that takes long, too.
 _MOST_DEATHS = 3
 
-T = TypeVar("T", Probe, TrainingRun)
+T = TypeVar("T", Probe, TrainingRun, tuple[LayerHarm, ...])
 _Probes = dict[tuple[Candidate, Stage, Candidate | None], deque[Probe | Failure]]
 _Trainings = dict[tuple[Candidate, int], deque[TrainingRun | Failure]]
 
@@ -43,6 +43,7 @@ class ReplayingExecutor:
         self._candidates: dict[int, Candidate] = {}
         self._probes: _Probes = defaultdict(deque)
         self._trainings: _Trainings = defaultdict(deque)
+        self._harms: dict[Candidate, deque[tuple[LayerHarm, ...] | Failure]] = defaultdict(deque)
         self._read(tape)
 
     def probe(
@@ -92,6 +93,12 @@ class ReplayingExecutor:
             candidate, None, seed, lambda: self._executor.train(candidate, seed, recipe, keep_path, stops)
         )
 
+    def harms(self, candidate: Candidate, recipe: Recipe) -> tuple[LayerHarm, ...]:
+        """See `Executor.harms`."""
+        if recorded := self._harms[candidate]:
+            return _result(recorded.popleft())
+        return self._measured(candidate, None, None, lambda: self._executor.harms(candidate, recipe))
+
     def replace(self) -> None:
         """Go on in a fresh process, which the first one of this session still is."""
         if self._measures:
@@ -125,6 +132,8 @@ class ReplayingExecutor:
                 case TrialFailed() as event if asked is not None:  # else it follows from what was measured
                     self._read_failure(asked, event)
                     asked = None
+                case HarmMeasured() as event:
+                    self._harms[event.candidate].append(event.failure or event.layers)
                 case FinalistsCompared() as event:
                     one, other = self._candidates[event.trial], self._candidates[event.other]
                     self._probes[one, Stage.VERIFY, other].append(event.probe)

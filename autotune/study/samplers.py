@@ -15,16 +15,23 @@ _SMALLEST_POPULATION = 4
 _MOST_GENERATIONS = 6
 
 
-def sampler_for(search: SearchConfig, size: int) -> Sampler:
+def sampler_for(search: SearchConfig, size: int, *, front: bool = False) -> Sampler:
     """Who proposes: `auto` measures a space no larger than the trials in its own order, and asks TPE beyond.
 
     Args:
         search: the configuration.
         size: candidates in the space.
+        front: whether a whole front is looked for: then it is NSGA-II that is asked.
     """
     if search.sampler is not Sampler.auto:
         return search.sampler
-    return Sampler.grid if size <= search.trials else Sampler.tpe
+    beyond = Sampler.nsga2 if front else Sampler.tpe
+    return Sampler.grid if size <= search.trials else beyond
+
+
+def population(search: SearchConfig) -> int:
+    """Candidates that are measured before a sampler is asked what they have taught it."""
+    return max(_SMALLEST_POPULATION, search.trials // _MOST_GENERATIONS)
 
 
 def optuna_sampler(sampler: Sampler, search: SearchConfig) -> BaseSampler:
@@ -35,8 +42,7 @@ def optuna_sampler(sampler: Sampler, search: SearchConfig) -> BaseSampler:
                 seed=search.seed, n_startup_trials=_STARTUP_TRIALS, warn_independent_sampling=False
             )
         case Sampler.nsga2:
-            population = max(_SMALLEST_POPULATION, search.trials // _MOST_GENERATIONS)
-            return optuna.samplers.NSGAIISampler(seed=search.seed, population_size=population)
+            return optuna.samplers.NSGAIISampler(seed=search.seed, population_size=population(search))
         case Sampler.tpe:
             return optuna.samplers.TPESampler(seed=search.seed, n_startup_trials=_STARTUP_TRIALS, multivariate=True)
         case _:

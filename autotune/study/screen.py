@@ -14,37 +14,96 @@ from autotune.trial import Candidate, Failure, Stage
 
 def screen(context: StudyContext, space: Space) -> None:
     """Measure candidates until the trials, the space or this stage's share of the budget are used up."""
-    search = context.config.search
-    proposer = _proposer(context, space)
-    planned = min(search.trials, space.summary().size)
-    context.stage(Stage.SCREEN, planned)
-    assert context.plan is not None
-    began_s, number, longest_s = context.busy_s, 0, 0.0
-    while number < search.trials and (candidate := proposer.ask()) is not None:
-        spent_s = context.busy_s - began_s
-        late = spent_s + longest_s > context.plan.shares_s["screen"] and context.budget.total_s is not None
-        if number >= 1 and (late or not context.budget.allows(longest_s, context.plan.after_screening_s)):
-            context.note(
-                "budget", f"screening ended after {number} of {planned} trials: its share of the budget is used"
-            )
-            break
-        if proposer.told is not None:
-            context.note("batch", proposer.told)
-        number += 1
-        started_s = context.busy_s
-        result = measure(context, number, candidate)
-        longest_s = max(longest_s, context.busy_s - started_s)
-        if isinstance(result, Failure):
-            proposer.fail(candidate, result.kind)
-        else:
-            proposer.tell(candidate, result)
-    for left_out in proposer.ruled_out:
-        context.note("ruled_out", f"{left_out.what}: {left_out.reason}")
-    for text in proposer.largest_batches:
-        context.note("batch", text)
+    screening = Screening(context, space)
+    screening.measure(context.config.search.trials)
+    screening.close()
 
 
-def _proposer(context: StudyContext, space: Space) -> Proposer:
+class Screening:
+    """Measures candidates in as many rounds as are asked for.
+
+    Args:
+        context: of the study.
+        space: what there is to measure.
+        front: whether each round is followed by trainings, of whose results the proposer is told; see `aside`.
+
+    Attributes:
+        proposer: what it asks.
+    """
+
+    def __init__(self, context: StudyContext, space: Space, *, front: bool = False) -> None:
+        self._context, self._front = context, front
+        self.proposer = _proposer(context, space, front=front)
+        self._planned = min(context.config.search.trials, space.summary().size)
+        context.stage(Stage.SCREEN, self._planned)
+        assert context.plan is not None
+        self._shares_s, self._after_s = context.plan.shares_s, context.plan.after_screening_s
+        self._began_s, self._aside_s, self._longest_s = context.busy_s, 0.0, 0.0
+        self._number, self._over = 0, False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further candidate is measured."""
+        return self._over or self._number >= self._context.config.search.trials
+
+    def measure(self, most: int) -> list[int]:
+        """Up to so many further candidates; the numbers of the trials that have a result."""
+        context, found = self._context, []
+        trials = min(context.config.search.trials, self._number + most)
+        while not self._over and self._number < trials:
+            candidate = self.proposer.ask()
+            self._over = candidate is None or self._is_late()
+            if candidate is None or self._over:
+                break
+            if self.proposer.told is not None:
+                context.note("batch", self.proposer.told)
+            self._number += 1
+            started_s = context.busy_s
+            result = measure(context, self._number, candidate)
+            self._longest_s = max(self._longest_s, context.busy_s - started_s)
+            if isinstance(result, Failure):
+                self.proposer.fail(candidate, result.kind)
+                continue
+            (self.proposer.measured if self._front else self.proposer.tell)(candidate, result)
+            found.append(self._number)
+        return found
+
+    def aside(self, spent_s: float) -> None:
+        """Go on after so long a time that was the verify stage's [s]."""
+        self._aside_s += spent_s
+        if not self.is_over:
+            self._context.stage(Stage.SCREEN, max(1, self._planned - self._number))
+
+    def close(self) -> None:
+        """Note what was left out for what was measured, and what was found."""
+        for left_out in self.proposer.ruled_out:
+            self._context.note("ruled_out", f"{left_out.what}: {left_out.reason}")
+        for text in self.proposer.largest_batches:
+            self._context.note("batch", text)
+
+    def _is_late(self) -> bool:
+        """Whether no further candidate fits into the share of the budget, which is then noted."""
+        context = self._context
+        spent_s = context.busy_s - self._began_s - self._aside_s
+        late = spent_s + self._longest_s > self._shares_s["screen"] and context.budget.total_s is not None
+        if self._number < 1 or not (late or not context.budget.allows(self._longest_s, self._reserve_s())):
+            return False
+        context.note(
+            "budget",
+            f"screening ended after {self._number} of {self._planned} trials: its share of the budget is used",
+        )
+        return True
+
+    def _reserve_s(self) -> float:
+        """What is kept back of the budget; of a front's trainings, for the candidates so far and the next one [s]."""
+        if not self._front:
+            return self._after_s
+        verify_s = self._shares_s["verify"]
+        share = min(1.0, (self._number + 1) / self._context.config.search.trials)
+        return self._after_s - verify_s + max(0.0, share * verify_s - self._aside_s)
+
+
+def _proposer(context: StudyContext, space: Space, *, front: bool) -> Proposer:
     """What is proposed first is told by the device's own peaks and by the record, which names an earlier study's."""
     search, size = context.config.search, space.summary().size
     assert context.baseline_probe is not None
@@ -54,7 +113,7 @@ def _proposer(context: StudyContext, space: Space) -> Proposer:
     slots = optimizer_slots(context.config)
     expected = prior.expected(space, context.device.profile, context.baseline_probe, optimizer_slots=slots)
     earlier = context.view.earlier
-    proposer = Proposer(space, search, earlier.candidates if earlier else (), expected)
+    proposer = Proposer(space, search, earlier.candidates if earlier else (), expected, front=front)
     if earlier and proposer.begins_with:
         what = "; ".join(map(str, proposer.begins_with))
         text = f"the first candidates are the best of the study {earlier.study}, measured anew: {what}"

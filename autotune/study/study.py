@@ -14,6 +14,7 @@ from autotune.space.space import Space
 from autotune.study.baseline import probe_baseline, train_baseline
 from autotune.study.confirm import confirm
 from autotune.study.context import StudyContext
+from autotune.study.front import search_front
 from autotune.study.prior import works_of
 from autotune.study.screen import screen
 from autotune.study.verify import Verification
@@ -42,7 +43,7 @@ def run_study(context: StudyContext, accelerator: str) -> None:
     try:
         space = plan_study(context, accelerator)
         train_baseline(context)
-        screen(context, space)
+        (search_front if context.config.objective.name is Objective.pareto else screen)(context, space)
         winner = _find_winner(context)
     except KeyboardInterrupt:
         _finish_trials(context)
@@ -117,6 +118,7 @@ def _why_winner(context: StudyContext, winner: int) -> str:
 def _what(confirmation: Confirmation) -> str:
     """Of what the gain is a multiple."""
     names = {
+        Objective.pareto.value: "throughput",
         Objective.energy.value: "examples per joule",
         Objective.memory.value: "memory efficiency",
         Objective.time_to_accuracy.value: "speed to float32's accuracy",
@@ -138,7 +140,7 @@ def _why_none(context: StudyContext, interrupted: str | None) -> str:
 def _why_not_confirmed(confirmation: Confirmation) -> str:
     if confirmation.failure is not None:
         return f"trial {confirmation.trial} failed when it was confirmed ({confirmation.failure})"
-    what = "time" if confirmation.objective == Objective.throughput.value else confirmation.objective
+    what = "time" if Objective(confirmation.objective).is_of_throughput else confirmation.objective
     text = f"trial {confirmation.trial} was {confirmation.verdict.value} in {what}"
     if confirmation.accuracy is None:
         return f"{text}, and its accuracy was not judged"

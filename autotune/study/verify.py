@@ -8,6 +8,7 @@ from autotune.record.view import TrialView
 from autotune.study import costs, gate, vouching
 from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
+from autotune.study.fallback import Fallback
 from autotune.study.ranking import best_first, gain_of
 from autotune.trial import Stage, TrialState
 
@@ -24,8 +25,10 @@ class Verification:
     def __init__(self, context: StudyContext) -> None:
         self._context = context
         self._tie = context.config.objective.tie
+        self._fallback = Fallback(context)
+        self._fallback.after_screening()
         self._queue = self._better_than_baseline()
-        self._passed: list[TrialView] = []  # and not handed out yet, best first
+        self._passed = self._passed_before()  # and not handed out yet, best first
         self._handed_out: list[TrialView] = []
         self._lost: list[TrialView] = []  # clearly less accurate, in the order in which that was seen
         self._trains_all = context.times_trainings or context.config.search.verify is Verify.all
@@ -101,14 +104,27 @@ class Verification:
         if gate.clearly_lost(context, trial):
             self._lost.append(trial)
             self._queue.sort(key=self._put_off)
+        self._fall_back(trial)
         return False
+
+    def _fall_back(self, trial: TrialView) -> None:
+        """Put what is tried in place of a trial that lost accuracy where its speed belongs, if it is faster at all."""
+        found = self._fallback.instead_of(trial)
+        if found is not None and found.state is TrialState.SCREENED and self._may_be_better(found):
+            self._queue = best_first([*self._queue, found], self._context.baseline, self._tie)
+            self._queue.sort(key=self._put_off)
 
     def _twin(self, trial: TrialView) -> TrialView | None:
         """One that makes training it needless, unless every one is to be trained."""
         return None if self._trains_all else vouching.trained_twin(self._context, trial)
 
     def _put_off(self, trial: TrialView) -> bool:
-        """Whether it comes last: what a batch costs in accuracy hardly depends on the policy."""
+        """Whether it comes last: what a batch costs in accuracy hardly depends on the policy.
+
+        One that is tried since 16 bit may be to blame is to show whether it is.
+        """
+        if trial.candidate.policy.float32_layers:
+            return False
         return any(trial.candidate.batch_size >= found.candidate.batch_size for found in self._lost)
 
     def _lost_alike(self, trial: TrialView) -> TrialView | None:
@@ -131,18 +147,31 @@ class Verification:
         gate_s = first_s + trainings * costs.candidate_s(context, speedup)
         return context.budget.allows(gate_s, costs.confirm_s(context, speedup, trial) + costs.export_s(context))
 
+    def _passed_before(self) -> list[TrialView]:
+        """Those that went through the gate already, where a whole front was looked for (`autotune.study.front`)."""
+        context = self._context
+        threshold = context.config.objective.threshold
+        passed = [trial for trial in context.view.trials.values() if trial.state is TrialState.PASSED]
+        better = [trial for trial in passed if not trial.is_baseline and gain_of(trial) > threshold]
+        return best_first(better, context.baseline, self._tie)
+
     def _better_than_baseline(self) -> list[TrialView]:
         """Screened trials that may be better, best first; the others are judged SLOWER here."""
         context = self._context
-        threshold = context.config.objective.threshold
-        better = []
-        for trial in list(context.view.trials.values()):
-            if trial.is_baseline or trial.state is not TrialState.SCREENED or trial.gain is None:
-                continue
-            if trial.gain.estimate > threshold or context.times_trainings:
-                better.append(trial)
-            else:
-                what = "throughput" if trial.objective_gain is None else context.config.objective.name.value
-                reason = f"x{trial.gain.estimate:.2f} the baseline's {what}: nothing to verify"
-                context.record.append(TrialJudged(trial.number, TrialState.SLOWER, reason))
+        screened = [
+            trial
+            for trial in list(context.view.trials.values())
+            if not trial.is_baseline and trial.state is TrialState.SCREENED and trial.gain is not None
+        ]
+        better = [trial for trial in screened if self._may_be_better(trial)]
         return best_first(better, context.baseline, self._tie)
+
+    def _may_be_better(self, trial: TrialView) -> bool:
+        """Whether a screened trial may be better than the baseline; one that is not is judged SLOWER."""
+        context = self._context
+        if gain_of(trial) > context.config.objective.threshold or context.times_trainings:
+            return True
+        what = "throughput" if trial.objective_gain is None else context.config.objective.name.value
+        reason = f"x{gain_of(trial):.2f} the baseline's {what}: nothing to verify"
+        context.record.append(TrialJudged(trial.number, TrialState.SLOWER, reason))
+        return False

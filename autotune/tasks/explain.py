@@ -13,13 +13,12 @@ from autotune.config.schema import Config
 from autotune.console.explain import print_explanation
 from autotune.errors import ConfigError, TrialFault
 from autotune.explain.explanation import explain as judge
-from autotune.explain.forecast import Forecaster, calibrated
-from autotune.explain.situation import Situation
-from autotune.explain.write import write
+from autotune.explain.situation import situation_on
 from autotune.hardware.device import Device, Target, detect, resolve_target
-from autotune.hardware.policies import offered, policy_choices
+from autotune.report.explained import write
 from autotune.space.build import own_widths
 from autotune.space.recipe import Fidelity, recipe_for
+from autotune.tasks.inspection import asked
 from autotune.tasks.session import check_against_data, claimed, command, memory_limit_mb
 from autotune.trial import Candidate, DatasetFacts, FailureKind, Policy, WorkerFacts, Xla
 from autotune.trial.anatomy import ModelAnatomy
@@ -43,11 +42,7 @@ def explain(config: Config) -> int:
     with claimed(config) as folder:
         _say(f"taking {config.model.name} apart on the CPU, for {target.profile.title}; nothing is trained")
         data, worker, facts = _inspected(config, device, target, folder.path / "worker.log")
-        forecaster = Forecaster(facts, target.profile)
-        if facts.calibration is not None:
-            measured, host = calibrated(target.profile, facts.calibration, facts.feed_ms, config.train.batch_size)
-            forecaster = Forecaster(facts, measured, host)
-        explanation = judge(Situation.of(config, facts, forecaster))
+        explanation = judge(situation_on(config, target.profile, facts, here=target.on_target))
         folder.keep()
         took_s = time.monotonic() - began
         write(explanation, folder.path, _about(data, worker, facts, took_s))
@@ -79,32 +74,13 @@ def _inspected(
 
 
 def _asked(config: Config, device: Device, target: Target, data: DatasetFacts) -> InspectArgs:
-    """The user's own settings, and the same in the 16-bit policy that the target is best at."""
+    """The user's own settings; the host is measured where it is the target."""
     profile = target.profile
     widths = own_widths(config, _ACCELERATORS.get(profile.kind, "CPU"))
     own = Candidate(Policy("float32"), config.train.batch_size, Xla.OFF, widths)
+    recipe = recipe_for(config.train, own, Fidelity(max(data.train, own.batch_size), config.train.epochs or 1))
     here = profile.kind is DeviceKind.cpu and target.on_target
-    return InspectArgs(
-        float32=own,
-        reduced=Candidate(Policy(_policy(config, target)), own.batch_size, Xla.OFF, widths),
-        recipe=recipe_for(config.train, own, Fidelity(max(data.train, own.batch_size), config.train.epochs or 1)),
-        calibrate=here,
-        emulated=tuple(
-            choice.policy.removeprefix("mixed_")
-            for choice in device.policy_choices()
-            if choice.policy.startswith("mixed_") and not choice.offered
-        ),
-    )
-
-
-def _policy(config: Config, target: Target) -> str:
-    """What a person asked for by name, else the target's best, else the one that people turn on for such a device."""
-    asked: list[str] = [
-        policy for policy in (config.candidate.policy, *(config.search.policies or ())) if policy != "float32"
-    ]
-    best = [policy for policy in offered(policy_choices(target.profile)) if policy != "float32"]
-    usual = "mixed_float16" if target.profile.kind is DeviceKind.gpu else "mixed_bfloat16"
-    return [*asked, *best, usual][0]
+    return asked(config, device, target, own, recipe, calibrate=here)
 
 
 def _about(data: DatasetFacts, worker: WorkerFacts, facts: ModelAnatomy, took_s: float) -> dict[str, Any]:

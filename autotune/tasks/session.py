@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from autotune import sweep
 from autotune.config.compose import to_yaml_dict
 from autotune.config.environment import without_secrets
 from autotune.config.hardware import DeviceKind
@@ -203,6 +204,7 @@ def beginning(config: Config, device: Device, folder: Path | None = None) -> Stu
         command=command(),
         versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
         code=code_digests(plain),
+        sweep=sweep.current(),
     )
 
 

@@ -54,7 +54,7 @@ def _candidate(session: Session) -> Candidate:
     config = session.config
     asked = config.candidate
     return Candidate(
-        policy=Policy(asked.policy),
+        policy=Policy(asked.policy, tuple(asked.float32_layers)),
         batch_size=asked.batch_size or config.train.batch_size,
         xla=Xla(asked.xla.value),
         widths=tuple(asked.widths or own_widths(config, session.ready.facts.accelerator)),

@@ -25,6 +25,7 @@ from autotune.study.budget import Budget
 from autotune.study.context import StudyContext
 from autotune.study.replay import ReplayingExecutor
 from autotune.study.study import run_study
+from autotune.tasks.inspection import inspect_model
 from autotune.tasks.resume import Earlier, begun_in_vain, check_machine, find_earlier
 from autotune.tasks.session import (
     Session,
@@ -123,6 +124,8 @@ def _sinks(config: Config, mlflow: MlflowSink | None) -> list[Sink]:
 
 def _ui_command(store: Store) -> str:
     """What opens MLflow on the store, as a shell takes it; without its credentials."""
+    if store.sqlite_file is not None:
+        return f"python -m autotune.viewers.ui --store {shlex.quote(str(store.sqlite_file))}"
     return f"python -m mlflow ui --backend-store-uri {shlex.quote(str(store))}"
 
 
@@ -145,6 +148,7 @@ def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: 
     try:
         run_study(context, session.ready.facts.accelerator)
         record.append(StageStarted(Stage.EXPORT, 1))
+        inspect_model(session, record, resumed)
         export_winner(session.config, record, session.executor, _registrar(session, record, mlflow))
     except KeyboardInterrupt:
         interrupted = True

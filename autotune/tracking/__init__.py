@@ -6,10 +6,14 @@ hold, and what it lacks of that is sent, as often as it takes.
 uri         which store is in force            store       opening it, once for all processes
 names       what MLflow accepts as a name      rows        parameters, metrics and tags of a trial
 metrics     its figures, by stage              points      its trainings' curves, by epoch and seed
-summary     the same of the whole study        wanted      events into runs as they should be
-values      batches without what is refused    runs        bringing one run to what it should be
-artifacts   the parent's files                 study_log   finding a study's runs, and bringing all of them
+summary     the same of the whole study        dataset     what was trained on
+wanted      events into runs as they should be values      batches without what is refused
+runs        bringing one run to what it should be          artifacts   the parent's files
+study_log   finding a study's runs, and bringing all of them
+experiment  its description and its views      saved_views which runs, columns and charts these show
+pages       addresses in MLflow's UI           last_study  the study that began last, without MLflow
 sink        the thread beside the study        later       sending a study from its record
 register    the model, inside the worker       promote     moving the production alias, explicitly
-evidence    what a version is tagged with      warmup      importing MLflow beside TensorFlow
+evidence    what a version is tagged with      version     the same as a text
+warmup      importing MLflow beside TensorFlow
 """

@@ -1,4 +1,4 @@
-"""What a registered version carries: the evidence for it, as tags that a person reads before promoting it."""
+"""What a registered version carries: the evidence for it, as tags, to be read before it is promoted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,14 @@
-"""What MLflow is told in numbers, the unit in the name. Pure.
+"""What MLflow is told in numbers, the unit in the name; without one it is a ratio or a share. Pure.
 
 A name tells the stage: `screen_` ranks and proves nothing, `confirmed_` may be quoted. A confirmed trial and the study
 have the confirmed figures under the short names `speedup`, `step_time_ms` and `examples_per_s` too, so that one column
-of the table of runs sorts claims, and claims only.
+of the table of runs sorts claims, and claims only. Every trial that was measured has `screen_speedup`, and every one
+that was trained `accuracy_delta`, so that MLflow's charts can draw one against the other; the baseline's, against
+itself, are 1 and 0.
+
+What stands behind these figures has a section before a slash (`timing/`, `training/`, `structure/`), which MLflow's
+charts fold. MLflow's page for comparing runs begins with the first names in alphabetical order: `accuracy_delta` where
+all were trained, and otherwise `screen_examples_per_s`. So no other figure of a trial may come before them.
 """
 
 from __future__ import annotations
@@ -18,12 +24,15 @@ from autotune.trial import Confirmation, Interval, TimeToAccuracy
 
 Metrics = dict[str, float | None]
 
+TIMING, TRAINING, STRUCTURE = "timing/", "training/", "structure/"
+"""Sections of what a reader looks up and does not sort by."""
+
 
 def trial_metrics(trial: TrialView, view: StudyView, metric: str) -> Metrics:
     """All of a trial now; `metric` is the constraint's."""
     metrics = _screened(view, trial)
     if view.space:  # for a target that is absent
-        metrics["predicted_target_step_time_ms"] = figures.predicted_step_ms(view, trial.candidate)
+        metrics["target_predicted_step_time_ms"] = figures.predicted_step_ms(view, trial.candidate)
     metrics |= _trained(view, trial, metric)
     if trial.confirmation is not None:
         metrics |= confirmed_metrics(trial.confirmation, metric) | short_names(trial.confirmation)
@@ -74,10 +83,10 @@ def blocks_metrics(stage: str, timed: Blocks) -> Metrics:
     if not timed.probes:
         return {}
     return {
-        f"{stage}_pairs": timed.pairs,
-        f"{stage}_suspicious_pairs": len(timed.suspicious),
-        f"{stage}_sync_share": timed.sync_share,
-        f"{stage}_rounds_apart": timed.rounds_apart,
+        f"{TIMING}{stage}_pairs": timed.pairs,
+        f"{TIMING}{stage}_suspicious_pairs": len(timed.suspicious),
+        f"{TIMING}{stage}_sync_share": timed.sync_share,
+        f"{TIMING}{stage}_rounds_apart": timed.rounds_apart,
     }
 
 
@@ -89,17 +98,17 @@ def _screened(view: StudyView, trial: TrialView) -> Metrics:
     return {
         "screen_step_time_ms": probe.step_time_ms,
         "screen_examples_per_s": probe.examples_per_s,
-        **interval_metrics("screen_speedup", trial.speedup),
+        **({"screen_speedup": 1.0} if trial.is_baseline else interval_metrics("screen_speedup", trial.speedup)),
         **interval_metrics("screen_gain", None if Goal.of(view).is_throughput else trial.objective_gain),
+        "screen_peak_memory_mb": timed.peak_memory_mb,
         **blocks_metrics("screen", timed),
-        "screen_given_up_below": probe.hopeless_below,
-        **interval_metrics("pipeline_share", blocks.pipeline_share(trial)),
-        "build_s": timed.build_s,
-        "first_step_s": timed.first_step_s,
-        "compile_s": timed.compile_s,
-        "peak_memory_mb": timed.peak_memory_mb,
-        "share_16bit": probe.effect.share_16bit,
-        "parameters": probe.effect.parameters,
+        f"{TIMING}screen_given_up_below": probe.hopeless_below,
+        **interval_metrics(f"{TIMING}pipeline_share", blocks.pipeline_share(trial)),
+        f"{TIMING}build_s": timed.build_s,
+        f"{TIMING}first_step_s": timed.first_step_s,
+        f"{TIMING}compile_s": timed.compile_s,
+        f"{STRUCTURE}share_16bit": probe.effect.share_16bit,
+        f"{STRUCTURE}parameters": probe.effect.parameters,
     }
 
 
@@ -112,17 +121,17 @@ def _trained(view: StudyView, trial: TrialView, metric: str) -> Metrics:
     verified = replace(trial, confirmation=None)  # what that stage saw stands beside what the next one says
     return {
         f"val_{name(metric)}": trial.latest_metric,
-        "accuracy_delta": trial.latest_delta,
+        "accuracy_delta": 0.0 if trial.is_baseline else trial.latest_delta,
         "train_s": sum(whole) / len(whole) if whole else None,
-        "epoch_s": training.epoch_s(trial),
-        **_learned("verify_", training.time_to_accuracy(view, verified)),
-        "seeds": health.trainings - health.stopped_early or None,
-        "skipped_steps": health.skipped_steps,
-        "skipped_steps_share": health.skipped_share,
-        "non_finite_trainings": health.non_finite,
-        "trainings_stopped_early": health.stopped_early,
-        "loss_scale": health.loss_scale,
-        "loss_scale_lowest": health.loss_scale_lowest,
+        "train_epoch_s": training.epoch_s(trial),
+        **_learned(f"{TRAINING}verify_", training.time_to_accuracy(view, verified)),
+        f"{TRAINING}seeds": health.trainings - health.stopped_early or None,
+        f"{TRAINING}skipped_steps": health.skipped_steps,
+        f"{TRAINING}skipped_steps_share": health.skipped_share,
+        f"{TRAINING}non_finite_trainings": health.non_finite,
+        f"{TRAINING}stopped_early": health.stopped_early,
+        f"{TRAINING}loss_scale": health.loss_scale,
+        f"{TRAINING}loss_scale_lowest": health.loss_scale_lowest,
     }
 
 

@@ -1,4 +1,8 @@
-"""Curves and outcomes of a trial's trainings, as metrics with a step: the epoch or the seed. Pure."""
+"""Curves and outcomes of a trial's trainings, as metrics with a step: the epoch or the seed. Pure.
+
+A curve is `by_epoch/<quantity>/seed_<seed>`: MLflow's charts have a section for each quantity, and a chart for each
+seed, in which trials meet that had the same initial weights and the same order of data.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +45,12 @@ def _training(run: TrainingRun, delta: float | None, metric: str) -> Iterator[Po
 def _curve(run: TrainingRun, metric: str) -> Iterator[Point]:
     for point in run.curve:
         if point.metric is not None:
-            yield f"by_epoch/val_{metric}_seed_{run.seed}", point.metric, point.epoch
+            yield f"by_epoch/val_{metric}/seed_{run.seed}", point.metric, point.epoch
         if point.train_loss is not None:
-            yield f"by_epoch/train_loss_seed_{run.seed}", point.train_loss, point.epoch
+            yield f"by_epoch/train_loss/seed_{run.seed}", point.train_loss, point.epoch
         if point.loss_scale is not None:
-            yield f"by_epoch/loss_scale_seed_{run.seed}", point.loss_scale, point.epoch
-            yield f"by_epoch/skipped_steps_seed_{run.seed}", point.skipped_steps, point.epoch
+            yield f"by_epoch/loss_scale/seed_{run.seed}", point.loss_scale, point.epoch
+            yield f"by_epoch/skipped_steps/seed_{run.seed}", point.skipped_steps, point.epoch
 
 
 def _health(run: TrainingRun) -> Iterator[Point]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.tracking.names import spelt
 from autotune.tracking.store import set_environment
+from autotune.tracking.version import version_description
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,12 +56,14 @@ def register_model(
     model = load(model_path) if load else _load(model_path)
     logged = _logged(model, run_id, artifact_name, list(pip_requirements), signature_example)
     client = mlflow.MlflowClient()
+    told = {key: spelt(value) for key, value in tags.items() if value is not None}
     _create(client, registered_model)
     version = client.create_model_version(
         registered_model,
         source=logged.model_uri,
         run_id=run_id,
-        tags={key: spelt(value) for key, value in tags.items() if value is not None},
+        tags=told,
+        description=version_description(told),
         model_id=logged.model_id,
     ).version
     client.set_registered_model_alias(registered_model, alias, str(version))

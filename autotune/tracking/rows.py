@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from autotune.explain.why import why
 from autotune.record.view import StudyView, TrialView
+from autotune.report.markdown import text
 from autotune.report.objective import Goal
 from autotune.report.quoted import comparison
 from autotune.tracking.metrics import Metrics, trial_metrics
@@ -16,7 +18,7 @@ from autotune.trial import Accuracy, AccuracyVerdict, Candidate, Effect, Stage, 
 # Tags that a run may have had and lost again, such as by a study that had been interrupted and then went on.
 TRANSIENT_TAGS = frozenset(
     {"alias", "alias_reason", "compared", "feasible", "gain_verdict", "gate", "interrupted", "non_finite", "reason"}
-    | {"timing_verdict", "verdict", "warnings", "winner"}
+    | {"timing_verdict", "verdict", "warnings", "why", "winner"}
 )
 
 
@@ -53,9 +55,10 @@ def trial_row(trial: TrialView, view: StudyView, metric: str) -> Row:
     params = candidate_params(trial.candidate) | (_recipe_params(run) if run else {})
     metrics = trial_metrics(trial, view, metric)
     effect = run.effect if run else trial.probe.effect if trial.probe else None
-    tags = study_tags(view) | _state_tags(trial) | (_effect_tags(effect) if effect else {})
+    told = why(view, trial) if view.decided else ""  # while others are timed, nobody waits for it
+    tags = study_tags(view) | _state_tags(trial, told) | (_effect_tags(effect) if effect else {})
     tags |= {"compared": comparisons(view, trial.number)}
-    tags["recipe"] = str(run.recipe) if run else None
+    tags |= {"recipe": str(run.recipe) if run else None, "why": told or None}
     return row(params, metrics, tags, _lost(trial, metric))
 
 
@@ -83,6 +86,8 @@ def study_tags(view: StudyView) -> dict[str, object]:
         "device": title(started.device),
         "on_target": started.on_target,
         "objective": Goal.of(view).name,
+        "sweep": started.sweep.name if started.sweep else None,
+        "sweep_job": (started.sweep.job or None) if started.sweep else None,
     }
 
 
@@ -120,21 +125,22 @@ def state(trial: TrialView) -> str:
 
 
 def _recipe_params(run: TrainingRun) -> dict[str, object]:
+    """Named so that they come after what is searched, wherever MLflow takes the first parameters for a chart."""
     recipe = run.recipe
     return {
-        "optimizer": recipe.optimizer,
-        "learning_rate": f"{recipe.learning_rate:.6g}",
-        "base_learning_rate": f"{recipe.base_learning_rate:.6g}",
-        "learning_rate_scaling": recipe.scaling,
-        "schedule": recipe.schedule,
-        "warmup_steps": recipe.warmup_steps,
+        "train_optimizer": recipe.optimizer,
+        "train_learning_rate": f"{recipe.learning_rate:.6g}",
+        "train_base_learning_rate": f"{recipe.base_learning_rate:.6g}",
+        "train_learning_rate_scaling": recipe.scaling,
+        "train_schedule": recipe.schedule,
+        "train_warmup_steps": recipe.warmup_steps,
         "train_examples": recipe.examples,
-        "epochs": recipe.epochs,
-        "total_steps": recipe.total_steps,
+        "train_epochs": recipe.epochs,
+        "train_total_steps": recipe.total_steps,
     }
 
 
-def _state_tags(trial: TrialView) -> dict[str, object]:
+def _state_tags(trial: TrialView, told: str) -> dict[str, object]:
     confirmed, failure = trial.confirmation, trial.failure
     timing = confirmed.timing if confirmed else trial.timing
     return {
@@ -150,7 +156,7 @@ def _state_tags(trial: TrialView) -> dict[str, object]:
         "verdict": verdict(confirmed.accuracy) if confirmed else None,
         "failure": failure.kind if failure else None,
         "failure_message": failure.message if failure else None,
-        "mlflow.note.content": _note(trial),
+        "mlflow.note.content": _note(trial, told),
     }
 
 
@@ -176,7 +182,7 @@ def _feasible(trial: TrialView) -> bool | None:
     return {TrialState.PASSED: True, TrialState.REJECTED: False}.get(trial.state) if trial.state else None
 
 
-def _note(trial: TrialView) -> str | None:
+def _note(trial: TrialView, told: str) -> str | None:
     lines = [f"**{trial.state.value}**: {trial.reason}"] if trial.state and trial.reason else []
     if trial.failure:
         lines = [f"**failed ({trial.failure.kind.value})**: {trial.failure.message}"]
@@ -185,6 +191,7 @@ def _note(trial: TrialView) -> str | None:
         accuracy = verdict(confirmed.accuracy) or "unknown"
         lines.append(f"**confirmed**: timing {confirmed.timing}, accuracy {accuracy}")
         lines += [f"**failed in confirmation**: {confirmed.failure}"] if confirmed.failure else []
+    lines += [f"**why**: {text(told)}"] if told else []
     return "\n\n".join(lines) or None
 
 

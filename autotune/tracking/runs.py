@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING
 
+from autotune.tracking.dataset import UsedData
 from autotune.tracking.names import MAX_NAME, MAX_PARAM, MAX_TAG, shortened
 from autotune.tracking.points import Point
 from autotune.tracking.rows import TRANSIENT_TAGS
@@ -45,6 +46,8 @@ class LoggedRun:
         self._metrics: dict[str, float] = dict(run.data.metrics)
         self._tags: dict[str, str] = dict(run.data.tags)
         self._points: dict[str, set[tuple[float, int]]] = {}
+        used = run.inputs.dataset_inputs if run.inputs else []
+        self._data = {(one.dataset.name, one.dataset.digest) for one in used}
 
     @property
     def tags(self) -> dict[str, str]:
@@ -58,6 +61,7 @@ class LoggedRun:
         for key in sorted(self._tags.keys() & (TRANSIENT_TAGS | {_CHANGED}) - tags.keys()):
             self._client.delete_tag(self.run_id, key)
             del self._tags[key]
+        self._bring_data(wanted.data)
         self._bring_status(wanted.status, wanted.end_ms)
 
     def close(self, status: str, at_ms: int) -> None:
@@ -108,6 +112,12 @@ class LoggedRun:
             history = self._client.get_metric_history(self.run_id, key) if known else []
             self._points[key] = {(entry.value, entry.step) for entry in history}
         return (number, step) not in self._points[key]
+
+    def _bring_data(self, data: UsedData | None) -> None:
+        """Twice is no harm: the store knows it again."""
+        if data is not None and (data.name, data.digest) not in self._data:
+            self._client.log_inputs(self.run_id, [data.as_input()])
+            self._data.add((data.name, data.digest))
 
     def _bring_status(self, status: str, end_ms: int) -> None:
         end_ms = max(end_ms, self._start_ms)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import TrackingError
+from autotune.tracking.experiment import furnish
 from autotune.tracking.uri import Store, masked
 
 if TYPE_CHECKING:
@@ -39,11 +40,8 @@ _CHATTER = {
     "urllib3.connectionpool": logging.ERROR,
 }
 
-# The first is how the UI tells experiments that train models from those that evaluate language models.
-_EXPERIMENT_TAGS = {
-    "mlflow.experimentKind": "custom_model_development",
-    "mlflow.note.content": "One run a study, one nested run a trial. Sort by `speedup`; read `state` and `verdict`.",
-}
+# How the UI tells experiments that train models from those that evaluate language models.
+_KIND = {"mlflow.experimentKind": "custom_model_development"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,9 @@ def prepare(store: Store, experiment: str) -> OpenStore:
         with _alone(store.sqlite_file):
             client = MlflowClient(store.uri)
             _connect_anew(client)
-            return OpenStore(store, client, _experiment_id(client, experiment, store.artifacts))
+            opened = OpenStore(store, client, _experiment_id(client, experiment, store.artifacts))
+            furnish(client, opened.experiment_id)
+            return opened
     except (MlflowException, OSError) as error:
         raise TrackingError(f"cannot open the MLflow store {store}: {reason(error)}") from None
 
@@ -126,7 +126,7 @@ def _experiment_id(client: MlflowClient, name: str, artifacts: str | None) -> st
     found = client.get_experiment_by_name(name)
     if found is None:
         try:
-            return str(client.create_experiment(name, artifact_location=artifacts, tags=_EXPERIMENT_TAGS))
+            return str(client.create_experiment(name, artifact_location=artifacts, tags=_KIND))
         except MlflowException:  # another machine was first
             found = client.get_experiment_by_name(name)
             if found is None:

@@ -10,12 +10,15 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import TrackingError
 from autotune.tracking import artifacts
+from autotune.tracking.experiment import NOTE, point_at_study
+from autotune.tracking.last_study import STUDY_KEY
 from autotune.tracking.names import MAX_NAME
+from autotune.tracking.pages import described
 from autotune.tracking.runs import LoggedRun, creation_tags
 from autotune.tracking.store import OpenStore, prepare, reason
 from autotune.tracking.uri import Store
@@ -25,7 +28,6 @@ from autotune.tracking.wanted import FILES, PARENT, Wanted, WantedRun
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-STUDY_KEY = "autotune.study"
 _PARENT_ID = "mlflow.parentRunId"
 _TRIAL = "trial"
 _PAGE = 1000
@@ -137,6 +139,8 @@ class StudyLog:
         for number in self._runs.keys() - {PARENT, *self._wanted.trials()}:
             # Begun by a session that was killed, and not, or not yet, asked for again.
             self._runs[number].close("KILLED", self._now_ms())
+        assert self._opened is not None
+        point_at_study(self._opened.client, self._opened.experiment_id, *self._wanted.began)
 
     def _search(self, condition: str) -> Iterator[Run]:
         assert self._opened is not None
@@ -170,11 +174,21 @@ class StudyLog:
             tags = {_PARENT_ID: self._runs[PARENT].run_id, _TRIAL: str(number)}
             self._runs[number] = self._create(wanted, tags)
         run = self._runs[number]
+        if number == PARENT:
+            wanted = self._linked(wanted)
         before = run.sent
         try:
             run.bring(wanted, self._now_ms())
         finally:
             self.sent.values += run.sent - before
+
+    def _linked(self, wanted: WantedRun) -> WantedRun:
+        """The parent with the addresses of its pages in its description, which are known once it is in the store."""
+        assert self._opened is not None
+        run_id, experiment_id = self._runs[PARENT].run_id, self._opened.experiment_id
+        study = self._wanted.began[0]
+        note = described(wanted.row.tags.get(NOTE, ""), experiment_id, run_id, study, self._wanted.files)
+        return replace(wanted, row=replace(wanted.row, tags=wanted.row.tags | {NOTE: note}))
 
     def _send_files(self) -> None:
         assert self._opened is not None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from autotune.record.view import StudyView
 from autotune.report import blocks
+from autotune.report.markdown import text
 from autotune.tracking.metrics import Metrics, blocks_metrics, confirmed_metrics, interval_metrics, short_names
 from autotune.tracking.names import name
 from autotune.tracking.rows import Row, candidate_params, comparisons, row, study_tags, title, verdict
@@ -42,12 +43,21 @@ def description(view: StudyView) -> str:
     if view.decided is None:
         stage = f"in stage **{view.stage.stage.value}**" if view.stage else "starting"
         device = f" on {title(view.started.device)}" if view.started else ""
-        return f"Not decided yet: {stage}{device}, {len(view.trials)} trials so far."
+        return f"Not decided yet: {stage}{device}, {len(view.trials)} trials so far.{_of_sweep(view)}"
     from autotune.report.summary import summary_markdown
 
-    return re.sub(
-        r"^(#+ )", r"##\1", summary_markdown(view, brief=True), flags=re.MULTILINE
-    )  # large ones overlap on that page
+    # Large headings overlap on that page.
+    smaller = re.sub(r"^(#+ )", r"##\1", summary_markdown(view, brief=True), flags=re.MULTILINE)
+    return smaller.replace("\n", f"\n{_of_sweep(view)}", 1)
+
+
+def _of_sweep(view: StudyView) -> str:
+    """Which multirun the study is a job of, as a paragraph."""
+    sweep = view.started.sweep if view.started else None
+    if sweep is None:
+        return ""
+    job = f"Job {text(sweep.job)}" if sweep.job else "A job"
+    return f"\n{job} of the multirun {text(sweep.name)}: its studies have the same tag `sweep`.\n"
 
 
 def _study_params(config: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
@@ -133,7 +143,7 @@ def _test_metrics(view: StudyView, metric: str) -> Metrics:
         f"test_{name(metric)}": exported.test_metric,
         f"baseline_test_{name(metric)}": exported.baseline_test_metric,
         **interval_metrics("test_delta", exported.test_delta),
-        **{f"reload_difference_{name(key)}": value for key, value in exported.reload_difference.items()},
+        **{f"export/reload_difference_{name(key)}": value for key, value in exported.reload_difference.items()},
     }
 
 

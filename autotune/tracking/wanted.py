@@ -31,6 +31,7 @@ from autotune.record.events import (
 )
 from autotune.record.view import StudyView
 from autotune.tracking import names
+from autotune.tracking.dataset import UsedData
 from autotune.tracking.points import Point, trial_points
 from autotune.tracking.rows import Row, state, trial_row
 from autotune.tracking.summary import status, study_row
@@ -56,6 +57,7 @@ class WantedRun:
         status: MLflow's word: RUNNING, FINISHED, FAILED or KILLED.
         start_ms: Unix time; so is `end_ms`, which counts once the run is not RUNNING.
         points: metrics with a step.
+        data: what was trained on; of the study's own run.
     """
 
     name: str
@@ -64,6 +66,7 @@ class WantedRun:
     end_ms: int
     row: Row
     points: tuple[Point, ...] = ()
+    data: UsedData | None = None
 
 
 @dataclass
@@ -109,6 +112,13 @@ class Wanted:
         text = f"{started.study}\n{started.started_unix_s!r}\n{started.output_dir}"
         return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
 
+    @property
+    def began(self) -> tuple[str, int]:
+        """The study's name as its runs' tags have it, and when it began, Unix time [ms]."""
+        started = self.view.started
+        assert started is not None
+        return started.study, int(started.started_unix_s * 1000)
+
     def take(self, event: Event, at_ms: int) -> None:
         """Take an event that happened at `at_ms`, Unix time."""
         self.view.apply(event)
@@ -132,15 +142,18 @@ class Wanted:
         self.changed.add(PARENT)
 
     def attach(self, files: Mapping[str, Path | str]) -> None:
-        """Have files, folders or texts on the parent, each under its name."""
+        """Have files, folders or texts on the parent, each under its name; its description points at some."""
         self.files |= files
-        self.changed.add(FILES)
+        self.changed |= {FILES, PARENT}
 
     def finish(self) -> None:
-        """Nothing more happens: no run goes on, and the parent ends as the study ended."""
+        """Nothing more happens: no run goes on, and the parent ends as the study ended.
+
+        Why a trial is as fast as it is rests on the trials after it, too, so all are looked at again.
+        """
         self._settle()
         self._ended = True
-        self.changed.add(PARENT)
+        self.changed |= {PARENT, *self._lives}
 
     def all_changed(self) -> None:
         """Nobody knows what the store has."""
@@ -152,14 +165,13 @@ class Wanted:
 
     def parent(self) -> WantedRun:
         """The study's own run."""
-        started = self.view.started
-        assert started is not None
         return WantedRun(
             name=self.study,
             status=status(self.view) if self._ended else RUNNING,
-            start_ms=int(started.started_unix_s * 1000),
+            start_ms=self.began[1],
             end_ms=self._latest_ms,
             row=study_row(self.view),
+            data=UsedData.of(self.view),
         )
 
     def trial(self, number: int) -> WantedRun:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from autotune.trial.candidate import Candidate, LeftOut, Pipeline, Policy, Predicted, SpaceSummary, Xla
 from autotune.trial.effect import Effect, LayerEffect, Products
 from autotune.trial.facts import DatasetFacts, WorkerFacts
+from autotune.trial.harm import LayerHarm
 from autotune.trial.judged import (
     Accuracy,
     AccuracyVerdict,
@@ -36,6 +37,7 @@ __all__ = [
     "FailureKind",
     "Interval",
     "LayerEffect",
+    "LayerHarm",
     "LeftOut",
     "Pipeline",
     "PipelineTiming",

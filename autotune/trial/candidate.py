@@ -23,9 +23,15 @@ class Pipeline(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A Keras dtype policy: one object all the way to the worker, so that it can grow into a map of layers."""
+    """A Keras dtype policy, and the layers that it leaves in float32: one object all the way to the worker.
+
+    Attributes:
+        name: what Keras calls the policy of all other layers.
+        float32_layers: paths in the model of the layers that compute in float32 all the same.
+    """
 
     name: str
+    float32_layers: tuple[str, ...] = ()
 
     @property
     def is_float32(self) -> bool:
@@ -38,7 +44,7 @@ class Policy:
         return self.name.removeprefix("mixed_")
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name} (float32: {', '.join(self.float32_layers)})" if self.float32_layers else self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from autotune.trial import Candidate, EarlyStop, Probe, Recipe, Stage, TrainingRun
+from autotune.trial import Candidate, EarlyStop, LayerHarm, Probe, Recipe, Stage, TrainingRun
 
 
 class Executor(Protocol):
@@ -47,6 +47,17 @@ class Executor(Protocol):
 
         Raises:
             TrialFault: there is no result.
+        """
+
+    def harms(self, candidate: Candidate, recipe: Recipe) -> tuple[LayerHarm, ...]:
+        """How much each layer harms in the candidate's 16-bit policy, measured on one real batch.
+
+        Args:
+            candidate: whose policy, widths and micro-batch it is measured with.
+            recipe: how it is trained.
+
+        Raises:
+            TrialFault: it could not be measured.
         """
 
     def replace(self) -> None:

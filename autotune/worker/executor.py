@@ -19,12 +19,14 @@ from autotune.trial import (
     DatasetFacts,
     EarlyStop,
     FailureKind,
+    LayerHarm,
     Probe,
     Recipe,
     Stage,
     TrainingRun,
     WorkerFacts,
 )
+from autotune.trial.anatomy import ModelAnatomy
 from autotune.worker.apart import probe_apart
 from autotune.worker.bare import BareWorker
 from autotune.worker.process import WorkerProcess
@@ -32,6 +34,8 @@ from autotune.worker.protocol import (
     EvaluateArgs,
     Evaluation,
     ExportArgs,
+    HarmArgs,
+    InspectArgs,
     ProbeArgs,
     TrainArgs,
     understood,
@@ -194,6 +198,21 @@ class LocalExecutor:
         limit_s = self._limits.training_s(candidate, recipe)
         run = self._ask("train", args, TrainingRun, limit_s, self._limits.trial_s)
         return dataclasses.replace(run, worker=self._workers.number)
+
+    def inspect(self, args: InspectArgs) -> ModelAnatomy:
+        """Take a model apart on the CPU; see `Inspector.inspect`.
+
+        Raises:
+            UserError: a person's mistake that shows only when the model is built.
+            TrialFault: it cannot be built or traced in float32, or the worker failed.
+        """
+        return self._ask("inspect", args, ModelAnatomy, self._limits.after_training_s)
+
+    def harms(self, candidate: Candidate, recipe: Recipe) -> tuple[LayerHarm, ...]:
+        """See `Executor.harms`. It is eager, layer by layer, and gives a sign of life after each."""
+        self._hold_to_tf32(candidate)
+        args = HarmArgs(candidate, recipe, self._config.train.seed)
+        return self._ask("harms", args, tuple[LayerHarm, ...], None, self._limits.trial_s)
 
     def evaluate(self, args: EvaluateArgs) -> Evaluation:
         """Metrics on the test part."""

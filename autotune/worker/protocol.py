@@ -81,6 +81,15 @@ class TrainArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class HarmArgs:
+    """Measure how much each layer harms in the candidate's 16-bit policy; `seed` is of the initial weights."""
+
+    candidate: Candidate
+    recipe: Recipe
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class InspectArgs:
     """Take a model apart, in float32 and, if given, under a 16-bit policy; the recipe serves to compile it.
 

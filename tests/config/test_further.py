@@ -63,6 +63,18 @@ def test_tf32_is_not_searched_where_trainings_of_one_process_are_compared() -> N
         cross_checks.check(config)
 
 
+def test_only_a_16_bit_candidate_has_layers_that_stay_in_float32() -> None:
+    assert CandidateConfig(policy="mixed_float16", float32_layers=["dense_2"]).float32_layers == ["dense_2"]
+    with pytest.raises(ConfigError, match=r"candidate\.float32_layers needs a 16-bit candidate\.policy, but got"):
+        CandidateConfig(float32_layers=["dense_2"])
+
+
+def test_a_front_is_asked_for_by_its_group(compose: Any) -> None:
+    config = compose("objective=pareto")
+    assert config.objective.name is Objective.pareto
+    assert [one.is_of_throughput for one in Objective] == [one.value in ("throughput", "pareto") for one in Objective]
+
+
 def test_they_are_taken_from_a_command_line(compose: Any) -> None:
     config = compose(
         "search.accumulation=[1,4]", "search.tf32=[false]", "search.pipeline=[host,device]", "train.tf32=true"

@@ -256,3 +256,14 @@ def test_a_low_scale_is_no_collapse() -> None:
     assert training_failure(replace(GOOD, curve=scales(1024.0, 1.0, 2.0), loss_scale=2.0), 0.2) is None
     unscaled = replace(GOOD, curve=scales(None, None), loss_scale=None, iterations=100, skipped_steps=0)
     assert training_failure(unscaled, 0.2) is None
+
+
+@pytest.mark.parametrize("path", ["dense", "block/dense"])
+def test_a_layer_that_was_to_stay_in_float32_has_to(path: str) -> None:
+    asked = candidate(Policy("mixed_float16", (path,)))
+    other = layer("float16", 100, "Conv2D")
+    assert departure(asked, effect(other, layer("float32", 100))) is None
+    failure = departure(asked, effect(other, layer("float16", 100)))
+    assert failure is not None
+    assert failure.kind is FailureKind.UNSUPPORTED
+    assert failure.message == "dense was asked to compute in float32, but computes in float16"

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.explain.roofline import measured_roofline
+from autotune.explain.studied import findings_of
+from autotune.explain.why import LONGEST, why
 from autotune.record import events as ev
 from autotune.record.lines import read
 from autotune.record.view import StudyView
@@ -85,6 +88,21 @@ def test_the_record_is_complete(study):
     assert len(view.baseline.runs[Stage.BASELINE]) == 3
 
 
+def test_the_model_is_taken_apart_once_and_explains_what_was_measured(study):
+    view = study.view
+    [event] = [event for event in study.events if isinstance(event, ev.Inspected)]
+    assert event.failure is None
+    measured_here = view.started.device["kind"] == "cpu"
+    assert (event.anatomy.calibration is not None) == measured_here
+    traced = sum(layer.flops for layer in event.anatomy.float32.layers)
+    assert traced == sum(product.flops for product in view.baseline.probe.effect.products)
+    assert all(len(why(view, trial)) <= LONGEST for trial in view.trials.values())
+    assert all(why(view, trial) for trial in view.trials.values() if not trial.is_baseline)
+    if measured_here:
+        assert 0 in {point.trial for point in measured_roofline(view).points}
+    assert isinstance(findings_of(view), tuple)
+
+
 def test_the_winner_is_confirmed_on_the_persons_own_metric(study):
     view = study.view
     if view.decided.winner == ev.BASELINE_TRIAL:
@@ -104,7 +122,7 @@ def test_the_report_and_optunas_study_are_there(study):
     from optuna.storages.journal import JournalFileBackend
 
     report = {path.name for path in (study.folder / "report").iterdir()}
-    assert report == {"trials.csv", "summary.md", "tradeoff.html", "tradeoff.png"}
+    assert report == {"trials.csv", "summary.md", "report.html", "tradeoff.png"}
     with (study.folder / "report" / "trials.csv").open(encoding="utf-8") as file:
         assert len(list(csv.reader(file))) == 1 + 4
     storage = JournalStorage(JournalFileBackend(str(study.folder / "optuna.journal")))

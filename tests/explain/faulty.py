@@ -304,11 +304,16 @@ def wide(*, widths, input_shape, num_classes):
     return of(inputs, head(layers.Dense(1024, activation="relu", name="second")(x), num_classes))
 
 
-def mobilenet(*, widths, input_shape, num_classes):
-    """The first blocks of Keras's own, as someone would cut it off; all of it takes half a minute."""
-    whole = keras.applications.MobileNet(weights=None, include_top=False, input_shape=input_shape)
-    x = layers.GlobalAveragePooling2D()(whole.get_layer("conv_pw_5_relu").output)
-    return of(whole.input, layers.Dense(num_classes, activation="softmax")(x))
+def application(name: str) -> Any:
+    """One of Keras's own, whole, as it is."""
+
+    def build(*, widths, input_shape, num_classes):
+        return getattr(keras.applications, name)(weights=None, input_shape=input_shape, classes=num_classes)
+
+    return build
+
+
+mobilenet, vgg16, resnet50 = (application(name) for name in ("MobileNet", "VGG16", "ResNet50"))
 
 
 def residual(*, widths, input_shape, num_classes):

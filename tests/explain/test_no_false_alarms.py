@@ -1,4 +1,4 @@
-"""What is sound is left alone: the models of this package, part of one of Keras's applications, and a residual net."""
+"""What is sound is left alone: the models of this package, three of Keras's applications, and a residual net."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ SOUND = [
     ("autotune.models.digits.mlp", "grey", (64, 64), "rmsprop", set()),
 ]
 # As Keras's applications do, they end in a softmax of the policy's dtype: that is no false alarm.
-NETS = [("mobilenet", {"grouped-convolution"}), ("residual", {"few-channels"})]
+NETS = [
+    ("mobilenet", {"grouped-convolution"}),
+    ("vgg16", {"gradients-need-scaling"}),  # without normalisation they do vanish in so deep a net
+    ("resnet50", set()),
+    ("residual", {"few-channels"}),
+]
 
 
 @pytest.mark.parametrize(("builder", "data", "widths", "optimizer", "true"), SOUND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,19 @@ def test_a_secret_from_the_environment_stays_there(compose, tmp_path, monkeypatc
     assert "hunter2" not in path.read_text(encoding="utf-8")
     best = compose("--config-dir", "export", "--config-name", "best")
     assert best.data.args["password"] == "hunter2-and-more"
+
+
+def test_layers_that_stay_in_float32_compose_back(compose, tmp_path):
+    policy = Policy("mixed_bfloat16", ("hidden_2", "block/norm"))
+    export(compose(), tmp_path / "export", replace(CANDIDATE, policy=policy))
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert (best.candidate.policy, best.candidate.float32_layers) == ("mixed_bfloat16", ["hidden_2", "block/norm"])
+
+
+def test_an_export_of_an_older_version_keeps_none_in_float32(compose, tmp_path):
+    path = export(compose(), tmp_path / "export")
+    text = path.read_text(encoding="utf-8")
+    assert "  float32_layers: []\n" in text
+    path.write_text(text.replace("  float32_layers: []\n", "").replace("  fallback: false\n", ""), encoding="utf-8")
+    best = compose("--config-dir", "export", "--config-name", "best")
+    assert (best.candidate.float32_layers, best.search.fallback) == ([], False)

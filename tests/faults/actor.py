@@ -17,7 +17,8 @@ from autotune.trial import Candidate, Effect, LayerEffect, Probe, TrainingRun, W
 from autotune.worker.child.faults import kept_at
 from autotune.worker.child.main import Session, serve
 from autotune.worker.child.pulse import Pulse
-from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ProbeArgs, TrainArgs
+from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, InspectArgs, ProbeArgs, TrainArgs
+from tests.explain.made import model
 from tests.faults import planned
 from tests.faults.kinds import Kinds
 
@@ -63,6 +64,10 @@ class Actor(Session):
         stage = "confirm" if confirms else "baseline" if of_baseline else "verify"
         batch = None if of_baseline else asked.candidate.batch_size
         return self._meets(f"train.{stage}", batch) or _train(asked)
+
+    def inspect(self, args: dict[str, Any]) -> Any:
+        codec.restore(InspectArgs, args)
+        return self._meets("inspect") or model(16, (8, 4))
 
     def evaluate(self, args: dict[str, Any]) -> Any:
         codec.restore(EvaluateArgs, args)

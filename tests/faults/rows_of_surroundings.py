@@ -6,6 +6,7 @@ from tests.faults.promises import CANDIDATE, EXPORT, LATER, ONE_LINE, RESUMES, S
 
 _WORKER = "tests/faults/test_worker.py"
 _EXPORT = f"{_WORKER}::test_a_fault_during_the_export_costs_the_export_and_not_the_answer"
+_APART = f"{_WORKER}::test_a_model_that_cannot_be_taken_apart_costs_nothing_but_its_explanation"
 _AGAIN = f"{_WORKER}::test_the_very_command_makes_up_for_an_export_that_failed"
 _DISK = "tests/faults/test_disk.py"
 _FULL = f"{_DISK}::test_a_disk_that_fills_up_is_one_line_and_the_study_goes_on_once_there_is_room"
@@ -51,6 +52,13 @@ SURROUNDINGS = (  # Data.
         f"{_DATA}::test_a_study_is_not_resumed_on_other_data",
     ),
     # Export.
+    row(
+        "export",
+        "taking the model apart fails",
+        "SIGKILL; a sleep; NumPy asked for 2 EB",
+        f"{SAME}, unexplained",
+        _APART,
+    ),
     row("export", "evaluation crashes", "SIGSEGV, twice", EXPORT, _EXPORT),
     row("export", "saving hangs", "a sleep", EXPORT, _EXPORT),
     row("export", "reloading hangs", "SIGSTOP of the fresh process", EXPORT, _EXPORT),

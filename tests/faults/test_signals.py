@@ -53,6 +53,7 @@ def test_one_study_outlives_every_signal_at_every_stage(person: Person, undistur
         ("train.verify", "terminate"),
         ("probe.confirm", "worker"),
         ("train.confirm", "hang up"),
+        ("inspect", "interrupt"),
         ("evaluate", "interrupt"),
         ("export", "parent"),
         ("reload", "terminate"),

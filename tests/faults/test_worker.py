@@ -22,6 +22,7 @@ LATER_PLACES = (
     "train.verify",
     "probe.confirm",
     "train.confirm",
+    "inspect",
     "evaluate",
     "export",
 )
@@ -177,6 +178,21 @@ def test_a_fault_during_the_export_costs_the_export_and_not_the_answer(
     [note] = study.notes("export")
     assert note.startswith("the export is not complete: ")
     assert study.view.exported is None
+
+
+@pytest.mark.parametrize("kind", ["raises_memory_error", "sigkill", "sleeps"])
+def test_a_model_that_cannot_be_taken_apart_costs_nothing_but_its_explanation(
+    person: Person, undisturbed: Rehearsed, kind: str
+) -> None:
+    study = Rehearsed(person)
+    study.plan([Planned("inspect", kind)])
+    assert study.run().returncode == 0
+    study.assert_reported()
+    assert study.winner == undisturbed.winner
+    assert study.view.exported is not None
+    assert study.view.inspected is not None
+    assert study.view.inspected.anatomy is None
+    assert KINDS[kind][1] in str(study.view.inspected.failure)
 
 
 def test_the_very_command_makes_up_for_an_export_that_failed(person: Person, undisturbed: Rehearsed) -> None:

@@ -9,14 +9,16 @@ import pytest
 
 from autotune.record import events as ev
 from autotune.record.lines import decode, encode
-from autotune.trial import Candidate, EarlyStop, Policy, Stage, Xla
+from autotune.sweep import Sweep
+from autotune.trial import Candidate, EarlyStop, Failure, FailureKind, LayerHarm, Policy, Stage, Xla
+from tests.sample_anatomy import rich_anatomy
 from tests.sample_study import sample_events
 
 KINDS = get_args(ev.Event)
 
 
 def cut_short() -> Iterator[ev.Event]:
-    """A training that was stopped early, a screening that was given up, and a verdict that another's training gave."""
+    """A job of a multirun, a training stopped early, a screening given up, a verdict that another's training gave."""
     for event in sample_events():
         match event:
             case ev.Trained():
@@ -26,9 +28,13 @@ def cut_short() -> Iterator[ev.Event]:
                 yield replace(event, probe=replace(event.probe, hopeless_below=1.25))
             case ev.TrialJudged():
                 yield replace(event, vouched_by=2)
+            case ev.StudyStarted():
+                yield replace(event, sweep=Sweep("2026-11-30 08:46:14 over model", "model=cifar_mlp"))
             case _:
                 pass
 
+
+_KEPT = Candidate(Policy("mixed_float16", ("dense_1", "block/norm")), 64, Xla.ON, (96, 64))
 
 EVENTS = [
     *sample_events(),
@@ -38,6 +44,10 @@ EVENTS = [
     *sample_events(objective="time_to_accuracy"),
     *cut_short(),
     ev.SinkFailed("mlflow", "OSError: disk full"),
+    ev.Inspected(rich_anatomy(), None),
+    ev.Inspected(None, "crash: the worker died of SIGKILL during inspect"),
+    ev.HarmMeasured(3, _KEPT, (LayerHarm("dense_1", None, 64), LayerHarm("relu", 0.25, 0)), None, 2.5),
+    ev.HarmMeasured(4, _KEPT, (), Failure(FailureKind.OOM, "no memory is left"), 0.5),
     ev.EarlierStudy("2026-03-01/11-00-00_net", (Candidate(Policy("mixed_bfloat16"), 64, Xla.OFF, (96, 64), 8),)),
     ev.StudyResumed(
         1772363700.0, 95.5, (7, 8), ev.InFlight(3, Stage.VERIFY, 1), ("search.trials was 8 and is 9",), "x"

@@ -80,7 +80,9 @@ def opened(path: Path) -> Iterator[Open]:
         yield made
 
 
-@pytest.mark.parametrize("options", [{}, {"winner": False}, {"interrupted": True}, {"on_target": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"winner": False}, {"interrupted": True}, {"on_target": False}, {"inspected": True}]
+)
 def test_a_whole_study_comes_back_as_it_was_written(path: Path, opened: Open, options: dict[str, Any]) -> None:
     events = sample_events(**options)
     record = opened()

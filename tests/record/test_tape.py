@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autotune.record import events as ev
-from autotune.record.lines import FILE_NAME, read_lines
+from autotune.record.lines import FILE_NAME, Line, read_lines
 from autotune.record.tape import Tape
 from tests.study.fake_executor import FakeStudy, config_of
 
@@ -21,3 +21,17 @@ def test_a_study_that_measured_before_it_looked_for_an_earlier_one_is_not_ordere
 
 def test_one_that_has_measured_nothing_may_still_look():
     assert not Tape([]).began_without_earlier
+
+
+def test_it_knows_whether_the_model_was_taken_apart_and_what_came_of_it():
+    failed = ev.Inspected(None, "oom: no memory")
+    assert Tape([]).inspected is None
+    assert Tape([Line(1, 1.0, failed)]).inspected == failed
+
+
+def test_an_anatomy_that_no_longer_counts_is_not_known():
+    lines = [
+        Line(1, 1.0, ev.Inspected(None, "oom: no memory")),
+        Line(2, 2.0, ev.StudyResumed(0.0, 1.0, (1,), None, (), "python -m autotune study.resume=true")),
+    ]
+    assert Tape(lines).inspected is None

@@ -182,6 +182,15 @@ def test_an_interrupted_study_keeps_what_it_has() -> None:
     assert (view.current.trial, view.current.seed) == (5, 1)
 
 
+def test_the_anatomy_is_kept_and_a_record_from_before_there_was_one_has_none(view: StudyView) -> None:
+    assert view.inspected is None
+    found = StudyView.of(sample_events(inspected=True)).inspected
+    assert found is not None
+    assert found.failure is None
+    assert found.anatomy is not None
+    assert [layer.name for layer in found.anatomy.float32.layers[:3]] == ["dense_0", "dense_1", "dense_2"]
+
+
 def test_folding_step_by_step_is_folding_at_once() -> None:
     events = sample_events()
     stepwise = StudyView()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from autotune.record.events import Event
 from autotune.record.view import StudyView
 from autotune.report import figures, picture, training
 from autotune.report.markdown import trials
-from autotune.report.page import tradeoff_page
+from autotune.report.page.tradeoff import plot_of
 from autotune.report.summary import summary_markdown
 from autotune.report.table import trials_csv
 from autotune.report.tradeoff import Kind, Point, Tradeoff, tradeoff
@@ -80,7 +79,7 @@ def test_the_legends_tell_stopped_early_from_not_trained(tmp_path: Path, monkeyp
     content = plot(stopped_events())
     names = {"rejected on accuracy (stopped early)", "dominated (not trained)"}
     wrong = {"rejected on accuracy (not trained)", "dominated (stopped early)"}
-    page = set(re.findall(r'"name":"([^"]+)"', tradeoff_page(content)))
+    page = {trace["name"] for trace in plot_of(content).data}
     drawn = set(legend(content, tmp_path, monkeypatch))
     assert names <= page
     assert names <= drawn
@@ -110,4 +109,4 @@ def test_a_vouched_rejection_was_not_trained_even_where_its_twin_was(tmp_path: P
     }
     both = {"rejected on accuracy (stopped early)", "rejected on accuracy (not trained)"}
     assert both <= set(legend(content, tmp_path, monkeypatch))
-    assert both <= set(re.findall(r'"name":"([^"]+)"', tradeoff_page(content)))
+    assert both <= {trace["name"] for trace in plot_of(content).data}

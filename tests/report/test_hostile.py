@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autotune.console import console_sink
 from autotune.record.view import StudyView
+from autotune.report.page.document import report_page
 from autotune.report.write import write_report
 from tests.console.screen import Terminal
-from tests.report.hostile import hostile_events
+from tests.report.hostile import EVIL, hostile_events
 from tests.sample_study import sample_events
 
 OPTIONS = [
@@ -36,6 +40,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         handlers = [name for name, _ in attrs if name.startswith("on") or name in ("src", "href")]
+        handlers += [value or "" for name, value in attrs if name in ("src", "href")]
         if handlers or tag in ("script", "img", "iframe", "a", "svg", "object"):
             self.found.append(" ".join([tag, *handlers]))
 
@@ -45,11 +50,35 @@ def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return write_report(StudyView.of(hostile_events(**request.param)), tmp_path_factory.mktemp("report"))
 
 
-def test_the_page_has_the_elements_of_an_honest_one(files: dict[str, Path], tmp_path: Path) -> None:
-    honest = write_report(StudyView.of(sample_events()), tmp_path)["tradeoff.html"].read_text(encoding="utf-8")
-    hostile = files["tradeoff.html"].read_text(encoding="utf-8")
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_page_has_the_elements_of_an_honest_one(options: dict[str, Any]) -> None:
+    honest = report_page(StudyView.of(sample_events(**options)), ["a remark"])
+    hostile = report_page(StudyView.of(hostile_events(**options)), [EVIL])
     assert Tags(hostile).found == Tags(honest).found
     assert "<script>alert" not in hostile
+    assert "<img src=x" not in hostile
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_text_that_plotly_shows_is_none_of_its_markup(options: dict[str, Any]) -> None:
+    page = report_page(StudyView.of(hostile_events(**options)))
+    specs = [json.loads(text) for text in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)]
+    shown = [text for spec in specs for text in texts(spec)]
+    assert any("owned" in text for text in shown), "it is shown"
+    for text in shown:
+        assert not re.search(r"<(?!br>|extra>|/extra>)", text)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every string in a plot's content."""
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts(one)
+    elif isinstance(value, str):
+        yield value
 
 
 def test_no_cell_of_the_table_is_a_formula(files: dict[str, Path]) -> None:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from autotune.explain.why import why
 from autotune.record.view import StudyView
 from autotune.report.table import trials_csv
 from tests.sample_study import sample_events
@@ -40,6 +41,13 @@ def test_unknown_is_empty_and_zero_is_zero():
     assert table[4]["skipped_steps"] == "0"
     assert table[3]["skipped_steps"] == "4"
     assert table[4]["predicted_target_step_time_ms"] == ""
+
+
+def test_every_trial_says_why_where_that_can_be_said():
+    view = StudyView.of(sample_events())
+    told = [row["why"] for row in read(view)]
+    assert told == [why(view, trial) for _, trial in sorted(view.trials.items())]
+    assert told[6].startswith("failed (compile)")
 
 
 def test_what_was_asked_stands_beside_what_was_in_force():

@@ -36,6 +36,7 @@ from autotune.trial import (
     EpochPoint,
     FailureKind,
     LayerEffect,
+    LayerHarm,
     Policy,
     Probe,
     Recipe,
@@ -111,6 +112,7 @@ class World:
         extra_s: how much longer than it should a request takes [s].
         fault: what a request ends in instead of a result.
         altered: what becomes of a result.
+        harms: how much each layer harms in 16 bit.
     """
 
     speed: Callable[[Candidate], float] = usual_speed
@@ -123,6 +125,7 @@ class World:
     extra_s: Callable[[Request], float] = lambda _: 0.0
     fault: Callable[[Request], BaseException | None] = lambda _: None
     altered: Callable[[Request, Any], Any] = lambda _, result: result
+    harms: Callable[[Candidate], tuple[LayerHarm, ...]] = lambda _: ()
 
 
 class FakeExecutor:
@@ -219,6 +222,10 @@ class FakeExecutor:
         stopped = next((stop for stop in stops if stop.ends(middle, point.metric)), None)
         return (point,) if stopped else (point, EpochPoint(recipe.epochs, 0.5, end, 2.0)), stopped
 
+    def harms(self, candidate: Candidate, recipe: Recipe) -> tuple[LayerHarm, ...]:
+        self._asked(Request("harms", candidate, Stage.VERIFY), 2.0)
+        return self._world.harms(candidate)
+
     def recall(self, candidate: Candidate, probe: Probe) -> None:
         """What is asked does not depend on what was asked before."""
 
@@ -262,7 +269,7 @@ class FakeStudy:
         resumed = Resumed(Tape(lines), before_s, (), "python -m autotune study.resume=true") if lines else None
         self.executor.worker += resumed.tape.workers if resumed else 0
         self._record = Record(path, self.sinks, lambda: before_s + clock() - 100, resumed)
-        self._record.append(study_started(self.folder, on_target=self.target is None))
+        self._record.append(study_started(self.folder, self.target is None, self.config.objective.name.value))
         facts = WorkerFacts("CPU", (), 0, 0, True, None, {"tensorflow": "2.21.0"}, {}, 5.0, 1)
         self._record.append(ev.WorkerReady(1, facts, self.data))
         if self.earlier is not None:

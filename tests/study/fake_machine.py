@@ -36,13 +36,16 @@ def zen4() -> Device:
     return device
 
 
-def study_started(folder: Path, on_target: bool = True) -> ev.StudyStarted:
+def study_started(folder: Path, on_target: bool = True, objective: str = "throughput") -> ev.StudyStarted:
     """The first line of a record."""
     return ev.StudyStarted(
         format=ev.FORMAT,
         study="2026-01-01/12-00-00_net",
         started_unix_s=0.0,
-        config={"constraint": {"metric": "accuracy", "margin": 0.01, "direction": "higher"}},
+        config={
+            "constraint": {"metric": "accuracy", "margin": 0.01, "direction": "higher"},
+            "objective": {"name": objective},
+        },
         target={"name": "auto", "title": "here", "kind": "cpu"},
         device={"name": "AMD EPYC 9124"},
         on_target=on_target,

@@ -136,7 +136,7 @@ def test_console_report_and_mlflow_say_that_it_was_stopped_and_not_that_it_was_n
     assert (health.trainings, health.stopped_early, health.non_finite) == (1, 1, 0)
     row = trial_row(trial, view, "accuracy")
     assert "non_finite" not in row.tags
-    assert row.metrics["trainings_stopped_early"] == 1
+    assert row.metrics["training/stopped_early"] == 1
     assert {"val_accuracy", "accuracy_delta", "seeds"}.isdisjoint(row.metrics)
     assert row.tags["gate"] == "rejected"
     assert f"{stopping.ERROR:.0%} of cases" in row.tags["reason"]

@@ -184,9 +184,9 @@ class Forgetful(Proposer):
     """Tells the sampler of a failure as Optuna's own failed trial, and draws no conclusions."""
 
     def fail(self, candidate: Candidate, kind: FailureKind) -> None:
-        if self._pending is not None:
-            self._study.tell(self._pending, state=TrialState.FAIL)
-            self._pending = None
+        for trial in self._pending.values():
+            self._study.tell(trial, state=TrialState.FAIL)
+        self._pending.clear()
 
 
 class Unruly(Proposer):
@@ -198,8 +198,8 @@ class Unruly(Proposer):
 
 
 def failures(kind: type[Proposer], world: World) -> int:
-    """Of all trials of many short studies."""
-    proposers = [kind(larger_space(), SearchConfig(trials=20, seed=seed)) for seed in range(8)]
+    """Of all trials of many short studies, in which TPE alone chooses once the first guesses are made."""
+    proposers = [kind(larger_space(), SearchConfig(trials=20, sampler=Sampler.tpe, seed=seed)) for seed in range(8)]
     return sum(len(searched(proposer, world, most=20)[1]) for proposer in proposers)
 
 
@@ -262,7 +262,7 @@ def test_one_value_that_is_not_the_users_own_leaves_the_guesses_and_the_sampler_
         candidate = proposer.ask()
         if number < len(guesses):
             assert candidate == guesses[number]
-        chosen += number > len(guesses) and proposer._pending is not None
+        chosen += number > len(guesses) and candidate in proposer._pending
         proposer.tell(candidate, usual_speed(candidate))
     assert chosen > 5, "the others of thirty are drawn, where the sampler only repeats itself"
 

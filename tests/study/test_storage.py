@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import optuna
 import pytest
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState as OptunaState
 
-from autotune.record.events import TrialStarted
+from autotune.record.events import TrialJudged, TrialStarted
 from autotune.record.view import StudyView
 from autotune.study import storage
 from autotune.trial import Candidate, FailureKind, Stage, TrialState, Xla
@@ -20,7 +22,11 @@ FRONT = Candidate(BF16, 128, Xla.ON, WIDTHS, 8)
 
 
 def loaded(study: FakeStudy) -> optuna.Study:
-    path = storage.write(study.view, study.folder, MARGIN)
+    return written(study.view, study.folder)
+
+
+def written(view: StudyView, folder: Path) -> optuna.Study:
+    path = storage.write(view, folder, MARGIN)
     return optuna.load_study(study_name=None, storage=JournalStorage(JournalFileBackend(str(path))))
 
 
@@ -46,7 +52,7 @@ def test_every_trial_is_there_with_its_state_and_why(tmp_path):
     study = FakeStudy(tmp_path, config_of(), world).run()
     trials = loaded(study).trials
     assert {t.user_attrs["trial"]: t.user_attrs["state"] for t in trials} == {
-        number: trial.state.value for number, trial in study.view.trials.items()
+        number: trial.state.value if number else "baseline" for number, trial in study.view.trials.items()
     }
     assert all(t.user_attrs["reason"] for t in trials)
     failed = [t for t in trials if t.state is OptunaState.FAIL]
@@ -98,3 +104,78 @@ def test_a_baseline_that_was_never_timed_claims_no_speedup(tmp_path):
     path = storage.write(view, tmp_path, MARGIN)
     [trial] = optuna.load_study(study_name=None, storage=JournalStorage(JournalFileBackend(str(path)))).trials
     assert (trial.state, trial.value) == (OptunaState.FAIL, None)
+
+
+def attribute(trials, number, name):
+    return next(t for t in trials if t.user_attrs["trial"] == number).user_attrs.get(name)
+
+
+def test_numbers_are_numbers_and_words_are_words_on_the_dashboards_axes(tmp_path):
+    study = FakeStudy(tmp_path, config_of()).run()
+    kinds = loaded(study).trials[0].distributions
+    assert {name: type(kind).__name__ for name, kind in kinds.items()} == {
+        "policy": "CategoricalDistribution",
+        "batch_size": "IntDistribution",
+        "xla": "CategoricalDistribution",
+        "steps_per_execution": "IntDistribution",
+        "widths": "CategoricalDistribution",
+    }
+    sizes = {trial.candidate.batch_size for trial in study.view.trials.values()}
+    assert (kinds["batch_size"].low, kinds["batch_size"].high) == (min(sizes), max(sizes))
+
+
+def test_the_value_and_the_study_say_what_they_are(tmp_path):
+    study = FakeStudy(tmp_path, config_of()).run()
+    found = loaded(study)
+    assert found.metric_names == ["speedup over float32 (screening)"]
+    assert found.user_attrs["winner"] == study.view.decided.winner
+    assert found.user_attrs["decided"] == study.view.decided.reason
+    winner = next(t for t in found.trials if t.user_attrs["trial"] == study.view.decided.winner)
+    assert {name for name in winner.user_attrs if name.startswith("screen_")} == {
+        "screen_step_time_ms",
+        "screen_examples_per_s",
+    }
+    assert winner.user_attrs["confirmed_speedup"] == pytest.approx(study.view.winner.confirmation.speedup.estimate)
+
+
+def test_optunas_dashboard_reads_the_constraint_that_optuna_reads(tmp_path):
+    """As Optuna 4 kept it: a list, without which the dashboard takes every trial for feasible."""
+    study = FakeStudy(tmp_path, config_of(), World(loss=lambda c: 0.05 if c.batch_size == 128 else 0.0)).run()
+    for trial in loaded(study).trials:
+        assert trial.system_attrs["constraints"] == [trial.constraints["accuracy"]]
+
+
+def vouched_study(tmp_path, **truth):
+    """Two candidates that train identically; the slower one was vouched for, and nothing else became of it."""
+    config = config_of(policies=["mixed_bfloat16"], batch_sizes=[64], xla=[False], align_widths=False)
+    speed = {1: 1.5, 8: 2.0}
+    world = World(speed=lambda c: 1.0 if c.xla is Xla.AUTO else speed[c.steps_per_execution], **truth)
+    study = FakeStudy(tmp_path, config, world).run()
+    trained, vouched = (
+        next(n for n, trial in study.view.trials.items() if trial.candidate == Candidate(BF16, 64, Xla.OFF, WIDTHS, s))
+        for s in (8, 1)
+    )
+    view = study.view  # folded anew whenever it is asked for
+    view.apply(TrialJudged(vouched, TrialState.PASSED, "it trains identically", vouched_by=trained))
+    return view, trained, vouched
+
+
+def test_a_vouched_trial_is_as_feasible_as_the_one_that_vouches_for_it(tmp_path):
+    view, trained, vouched = vouched_study(tmp_path)
+    assert view.trials[vouched].latest_delta is None
+    trials = {t.user_attrs["trial"]: t for t in written(view, tmp_path).trials}
+    assert trials[vouched].constraints == trials[trained].constraints
+    assert trials[vouched].constraints["accuracy"] <= 0
+    assert attribute(trials.values(), vouched, "vouched_by_trial") == trained
+
+
+def test_a_trial_is_infeasible_if_the_one_that_vouches_for_it_is(tmp_path):
+    """It passed the gate and vouched; on new seeds it lost five points."""
+    lost = World(
+        noise=lambda c, seed: -0.05 - 1e-4 * (seed % 3) if c.policy == BF16 and seed >= 1000 else 1e-4 * (seed % 2)
+    )
+    view, trained, vouched = vouched_study(tmp_path, noise=lost.noise)
+    found = written(view, tmp_path)
+    trials = {t.user_attrs["trial"]: t for t in found.trials}
+    assert min(trials[n].constraints["accuracy"] for n in (trained, vouched)) > 0
+    assert found.best_trial.user_attrs["trial"] == 0

@@ -103,6 +103,8 @@ def test_no_password_is_noted_when_the_registry_refuses(tmp_path, record, sessio
 
 
 def test_the_command_for_the_ui_is_one_that_a_shell_takes():
-    uri = "sqlite:////my runs/mlflow.db"
+    shown = shlex.split(_ui_command(Store("sqlite:////my runs/mlflow.db", None)))
+    assert shown == ["python", "-m", "autotune.viewers.ui", "--store", "/my runs/mlflow.db"]
+    uri = "postgresql://host/my runs"
     assert shlex.split(_ui_command(Store(uri, None))) == ["python", "-m", "mlflow", "ui", "--backend-store-uri", uri]
     assert "secret" not in _ui_command(Kept.store)

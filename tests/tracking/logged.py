@@ -57,8 +57,17 @@ def contents(store: Store, experiment: str = EXPERIMENT) -> dict[str, dict[str, 
             "status": run.info.status,
             "params": run.data.params,
             "metrics": run.data.metrics,
-            "tags": {key: value for key, value in run.data.tags.items() if key not in _OWN},
+            "tags": {
+                key: _anywhere(value, run.info.run_id, run.info.experiment_id)
+                for key, value in run.data.tags.items()
+                if key not in _OWN
+            },
             "points": points,
             "files": run.data.tags.get(MANIFEST),
         }
     return held
+
+
+def _anywhere(text: str, run_id: str, experiment_id: str) -> str:
+    """A text without the ids in its links, which are the store's own."""
+    return text.replace(run_id, "RUN").replace(f"#/experiments/{experiment_id}/", "#/experiments/ID/")

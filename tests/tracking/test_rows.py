@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from autotune.record.events import FinalistConfirmed, Probed, StudyStarted, Trained, TrialJudged
+from autotune.explain.why import why
+from autotune.record.events import FinalistConfirmed, Probed, StudyDecided, StudyStarted, Trained, TrialJudged
 from autotune.record.view import StudyView
 from autotune.tracking.rows import Row, row, trial_row
 from autotune.tracking.summary import status, study_row
@@ -31,7 +32,7 @@ def test_a_winners_trial_has_what_was_screened_and_what_was_confirmed() -> None:
     built = _row(4)
     assert built.params["policy"] == "mixed_bfloat16"
     assert built.params["widths"] == "3008-1008"
-    assert built.params["learning_rate"] == "0.08"
+    assert built.params["train_learning_rate"] == "0.08"
     assert built.metrics["screen_speedup"] == 6.11
     assert built.metrics["confirmed_speedup"] == built.metrics["speedup"] == 5.94
     assert built.metrics["confirmed_accuracy_delta"] == -0.0018
@@ -48,8 +49,8 @@ def test_a_rejected_trial_says_so_and_keeps_its_figures() -> None:
     assert (built.tags["state"], built.tags["feasible"]) == ("rejected", "false")
     assert built.tags["mlflow.note.content"].startswith("**rejected**: mean difference")
     assert built.metrics["accuracy_delta"] == -0.024
-    assert built.metrics["skipped_steps"] == 4
-    assert (built.metrics["loss_scale"], built.metrics["loss_scale_lowest"]) == (16384, 8192)
+    assert built.metrics["training/skipped_steps"] == 4
+    assert (built.metrics["training/loss_scale"], built.metrics["training/loss_scale_lowest"]) == (16384, 8192)
     assert "speedup" not in built.metrics, "nobody confirmed one"
 
 
@@ -90,8 +91,8 @@ def test_target_device_and_stand_in_are_on_every_trial() -> None:
 
 
 def test_a_prediction_for_an_absent_target_is_a_metric_of_its_own() -> None:
-    assert _row(4, on_target=False).metrics["predicted_target_step_time_ms"] == 6.6
-    assert "predicted_target_step_time_ms" not in _row(4).metrics
+    assert _row(4, on_target=False).metrics["target_predicted_step_time_ms"] == 6.6
+    assert "target_predicted_step_time_ms" not in _row(4).metrics
 
 
 def test_a_training_that_diverged_is_named_in_non_finite() -> None:
@@ -108,7 +109,7 @@ def test_an_unknown_peak_of_memory_is_absent_and_not_called_infinite() -> None:
     probed = next(e for e in sample_events() if isinstance(e, Probed) and e.trial == 2)
     view = StudyView.of([replace(probed, probe=replace(probed.probe, peak_memory_mb=None))])
     built = trial_row(view.trials[2], view, "accuracy")
-    assert "peak_memory_mb" not in built.metrics
+    assert "screen_peak_memory_mb" not in built.metrics
     assert "non_finite" not in built.tags
 
 
@@ -167,3 +168,14 @@ def test_a_study_ends_as_it_ended() -> None:
     assert status(StudyView.of(sample_events(winner=False))) == "FINISHED"
     assert status(StudyView.of(sample_events(interrupted=True))) == "KILLED"
     assert status(StudyView.of(sample_events()[:-2])) == "FAILED"
+
+
+def test_why_a_trial_is_as_fast_as_it_is_is_told_once_all_trials_are_over() -> None:
+    events = sample_events()
+    ended = StudyView.of(events)
+    for number, trial in ended.trials.items():
+        built = trial_row(trial, ended, "accuracy")
+        assert built.tags["why"] == why(ended, trial) != "", number
+        assert "**why**: " in built.tags["mlflow.note.content"]
+    running = StudyView.of(event for event in events if not isinstance(event, StudyDecided))
+    assert "why" not in trial_row(running.trials[4], running, "accuracy").tags

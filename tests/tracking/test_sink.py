@@ -77,7 +77,9 @@ def test_a_whole_study_is_read_back(logged: Any, store: Store, tmp_path: Path) -
     assert parent.info.status == "FINISHED"
     assert parent.data.metrics["confirmed_speedup"] == 5.94
     assert parent.data.params["policy"] == "mixed_bfloat16"
-    assert parent.data.tags["mlflow.note.content"].startswith("### Use trial 4")
+    note = parent.data.tags["mlflow.note.content"]
+    assert note.startswith("### Use trial 4")
+    assert "\nOpen [its trials](#/experiments/" in note
     assert "mlflow.parentRunId" not in parent.data.tags
     assert {f.path for f in client.list_artifacts(parent.info.run_id)} == {"config.yaml", "trials.csv", "export"}
     assert {f.path for f in client.list_artifacts(parent.info.run_id, "export")} == {
@@ -96,13 +98,13 @@ def test_a_whole_study_is_read_back(logged: Any, store: Store, tmp_path: Path) -
     assert names["4"] == "04 winner mixed_bfloat16 b256 xla x8 w3008-1008"
     assert trials["3"].data.tags["feasible"] == "false"
     assert trials["6"].data.tags["failure"] == "compile"
-    curve = client.get_metric_history(trials["4"].info.run_id, "by_epoch/val_accuracy_seed_100")
+    curve = client.get_metric_history(trials["4"].info.run_id, "by_epoch/val_accuracy/seed_100")
     assert [point.step for point in curve] == [1, 2, 3]
-    scale = client.get_metric_history(trials["3"].info.run_id, "by_epoch/loss_scale_seed_0")
+    scale = client.get_metric_history(trials["3"].info.run_id, "by_epoch/loss_scale/seed_0")
     assert [(point.step, point.value) for point in scale] == [(1, 8192), (2, 8192), (3, 16384)]
-    skipped = client.get_metric_history(trials["3"].info.run_id, "by_epoch/skipped_steps_seed_0")
+    skipped = client.get_metric_history(trials["3"].info.run_id, "by_epoch/skipped_steps/seed_0")
     assert [point.value for point in skipped] == [2, 0, 0]
-    assert "by_epoch/loss_scale_seed_100" not in trials["4"].data.metrics, "bfloat16 needs no loss scaling"
+    assert "by_epoch/loss_scale/seed_100" not in trials["4"].data.metrics, "bfloat16 needs no loss scaling"
     for run in (parent, trials["4"], trials["5"]):
         assert run.data.tags["compared"].startswith("trial 4 against trial 5 in one process: 1.18x")
     assert "compared" not in trials["2"].data.tags

@@ -21,7 +21,7 @@ from autotune.errors import ConfigError, DataError, TrialFault
 from autotune.trial import Candidate, DatasetFacts, FailureKind, Probe, Stage, TrainingRun, WorkerFacts, Xla
 from autotune.worker.executor import LocalExecutor
 from autotune.worker.metrics import correct
-from autotune.worker.protocol import EvaluateArgs, ExportArgs, ReloadArgs
+from autotune.worker.protocol import EvaluateArgs, ExportArgs, InspectArgs, ReloadArgs
 from tests.worker import people
 
 pytestmark = pytest.mark.slow
@@ -215,6 +215,36 @@ def forward(path: Path, x: Any) -> Any:
         )
     hidden = np.maximum(x @ found[4, 16] + found[16,], 0)
     return hidden @ found[16, 3] + found[3,]
+
+
+def test_a_model_is_taken_apart_in_the_studys_own_worker_which_evaluates_as_before(
+    shared: Started, exported: Exported
+) -> None:
+    """Dense 4-16-3, two products for the first layer and three for the second, whose input has a gradient."""
+    before = shared.executor.evaluate(EvaluateArgs(exported.model["mixed_bfloat16"], exported.model["float32"]))
+    own = people.candidate()
+    args = InspectArgs(own, people.candidate("mixed_bfloat16"), people.recipe(own, shared.config), calibrate=False)
+    found = shared.executor.inspect(args)
+    flops = 2 * own.batch_size * (2 * 4 * 16 + 3 * 16 * 3)
+    assert sum(layer.flops for layer in found.float32.layers) == flops
+    probed = {product.dtype: product.flops for product in shared.probe(own, None).effect.products}
+    assert probed == {"float32": flops}, "the same step was traced"
+    assert found.reduced is not None
+    assert {product.dtype for product in found.reduced.layers[0].products} == {"bfloat16"}
+    assert (found.calibration, found.failures) == (None, {})
+    again = shared.executor.evaluate(EvaluateArgs(exported.model["mixed_bfloat16"], exported.model["float32"]))
+    assert again == before
+
+
+def test_a_model_that_cannot_be_built_in_float32_is_a_fault_and_the_next_worker_is_a_fresh_one(
+    own: Any, folder: Path
+) -> None:
+    made = own(build="nets.nothing")
+    asked = people.candidate()
+    with pytest.raises(TrialFault, match=r"must return a keras.Model"):
+        made.executor.inspect(InspectArgs(asked, None, people.recipe(asked, made.config)))
+    made.executor.start()
+    assert [number for number, _, _ in made.workers] == [1, 2]
 
 
 def test_evaluation_without_a_baseline(shared: Started, exported: Exported) -> None:

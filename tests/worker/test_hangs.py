@@ -15,7 +15,7 @@ from autotune.trial import FailureKind, Stage, Xla
 from autotune.worker import time_limits
 from autotune.worker.executor import ENVIRONMENT, LocalExecutor
 from autotune.worker.process import WorkerProcess
-from autotune.worker.protocol import EvaluateArgs, ExportArgs, RegisterArgs, ReloadArgs
+from autotune.worker.protocol import EvaluateArgs, ExportArgs, InspectArgs, RegisterArgs, ReloadArgs
 from tests.worker import people, stubs
 
 CANDIDATE = people.candidate(xla=Xla.OFF)
@@ -67,6 +67,9 @@ ASKED: dict[str, Callable[[Executor], object]] = {
     "prepare": lambda executor: executor.start(),
     "probe": lambda executor: executor.probe(CANDIDATE, people.recipe(CANDIDATE, config()), None, Stage.BASELINE),
     "train": lambda executor: executor.train(CANDIDATE, 0, people.recipe(CANDIDATE, config())),
+    "inspect": lambda executor: executor.inspect(
+        InspectArgs(CANDIDATE, None, people.recipe(CANDIDATE, config()), calibrate=False)
+    ),
     "evaluate": lambda executor: executor.evaluate(EvaluateArgs("a.keras", None)),
     "export": lambda executor: executor.export(ExportArgs("a.keras", "saved", "r.npz")),
     "reload": reload,

@@ -6,6 +6,7 @@ from autotune.record.events.circumstances import (
     FORMAT,
     EarlierStudy,
     InFlight,
+    Inspected,
     Note,
     SinkFailed,
     StudyResumed,
@@ -21,6 +22,7 @@ from autotune.record.events.trials import (
     FidelityPlanned,
     FinalistConfirmed,
     FinalistsCompared,
+    HarmMeasured,
     Probed,
     SpacePlanned,
     StageStarted,
@@ -45,9 +47,11 @@ Event = (
     | Trained
     | TrialFailed
     | TrialJudged
+    | HarmMeasured
     | FinalistsCompared
     | FinalistConfirmed
     | StudyDecided
+    | Inspected
     | Exported
     | SinkFailed
 )
@@ -64,7 +68,9 @@ __all__ = [
     "FidelityPlanned",
     "FinalistConfirmed",
     "FinalistsCompared",
+    "HarmMeasured",
     "InFlight",
+    "Inspected",
     "Note",
     "Probed",
     "SinkFailed",

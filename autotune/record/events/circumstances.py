@@ -4,7 +4,8 @@ Format history (`FORMAT`):
     1  first version.
     2  what the machine did during each block, pipeline timing, objective and gain, comparison of finalists, loss scale
        by epoch.
-    3  `at_s` on every line; a study can go on in a later session.
+    3  `at_s` on every line; a study can go on in a later session. Later, and readable alike: `Inspected`,
+       `StudyStarted.sweep`, `HarmMeasured` and `Policy.float32_layers`, which older records have not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from autotune.sweep import Sweep
 from autotune.trial import Candidate, DatasetFacts, Stage, WorkerFacts
+from autotune.trial.anatomy import ModelAnatomy
 
 FORMAT = 3
 
@@ -31,6 +34,7 @@ class StudyStarted:
         output_dir: absolute folder of this run.
         versions: package name to version, of the parent.
         code: digests of what may change between two sessions: this package, and the model's builder.
+        sweep: the multirun that it is a job of.
     """
 
     format: int
@@ -45,6 +49,7 @@ class StudyStarted:
     command: str
     versions: dict[str, str]
     code: dict[str, str] = field(default_factory=dict)
+    sweep: Sweep | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,19 @@ class Note:
     topic: str
     text: str
     level: str = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """The model was taken apart once all trials were over; exactly one of the two is set.
+
+    Attributes:
+        anatomy: facts of its layers and its training step at the user's own settings, in float32 and in 16 bit.
+        failure: why there is none.
+    """
+
+    anatomy: ModelAnatomy | None
+    failure: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from autotune.trial import (
     Confirmation,
     Failure,
     Interval,
+    LayerHarm,
     Predicted,
     Probe,
     Recipe,
@@ -148,6 +149,23 @@ class TrialJudged:
     accuracy: Accuracy | None = None
     gain: Interval | None = None
     vouched_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HarmMeasured:
+    """How much each layer of a candidate harms in 16 bit; exactly one of `layers` and `failure` says something.
+
+    Attributes:
+        trial: whose policy and widths it was measured with, on one real batch and freshly initialised weights.
+        layers: in the model's order; without those that compute in float32 whatever the policy.
+        failure: why it could not be measured.
+    """
+
+    trial: int
+    candidate: Candidate
+    layers: tuple[LayerHarm, ...]
+    failure: Failure | None
+    duration_s: float
 
 
 @dataclass(frozen=True, slots=True)

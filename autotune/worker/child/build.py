@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+from keras.src.utils.naming import reset_uids  # Keras exports only `get_uid`, which counts on
 
 from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrialFault
 from autotune.targets import resolve
 from autotune.trial import Candidate, FailureKind, Recipe, Xla
-from autotune.worker.child import framework, step
+from autotune.worker.child import framework, mixed, step
 from autotune.worker.child.accumulate import read_rate_per_step
 from autotune.worker.child.faults import kind_of
 from autotune.worker.child.schedule import learning_rate
@@ -76,9 +77,11 @@ class ModelBuilder:
         Raises:
             TrialFault: the builder failed or gave no model that can be trained.
         """
-        keras.config.set_dtype_policy(candidate.policy.name)
+        reset_uids()  # so that a layer has one name, whatever this process has built before
+        keras.config.set_dtype_policy(mixed.policy_of(candidate.policy))
         keras.utils.set_random_seed(seed)
-        return self._called(candidate)
+        model = self._called(candidate)
+        return mixed.with_float32_layers(model, candidate.policy) if candidate.policy.float32_layers else model
 
     def _called(self, candidate: Candidate) -> keras.Model:
         """The builder's model, with weights: without an Input, Keras would make them only at the first step.

@@ -30,6 +30,7 @@ from autotune.worker.protocol import (
     Answer,
     EvaluateArgs,
     ExportArgs,
+    HarmArgs,
     InspectArgs,
     ProbeArgs,
     RegisterArgs,
@@ -100,6 +101,15 @@ class Session:
     def train(self, args: dict[str, Any]) -> Any:
         """See `Trainer.train`."""
         return self._trainer.train(codec.restore(TrainArgs, args))
+
+    def harms(self, args: dict[str, Any]) -> Any:
+        """See `harm.measured`."""
+        from autotune.worker.child import harm
+        from autotune.worker.child.build import ModelBuilder
+
+        config, dataset = self._opened()
+        builder = ModelBuilder(config, tuple(dataset.input_shape), dataset.num_classes)
+        return harm.measured(builder, dataset.train, codec.restore(HarmArgs, args), self._alive)
 
     def inspect(self, args: dict[str, Any]) -> Any:
         """See `Inspector.inspect`; neither metric nor prober is needed for it."""

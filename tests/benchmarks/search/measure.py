@@ -50,7 +50,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS, help="of the trainings")
     parser.add_argument("--calm", type=float, default=1.0, help="wait while others use a larger share of all cores")
     asked = parser.parse_args()
-    asked.work.mkdir(parents=True, exist_ok=True)
+    for folder in (asked.work, asked.into):
+        folder.mkdir(parents=True, exist_ok=True)
     plan = PLANS[asked.model]
     plan = replace(plan, minutes=asked.minutes or plan.minutes, turns=asked.turns, seeds=asked.seeds)
     try:

@@ -12,8 +12,8 @@ from autotune.explain.alignment import aligned_sizes
 from autotune.explain.explanation import Explanation, explain
 from autotune.explain.forecast import Forecaster
 from autotune.explain.situation import Situation
-from autotune.explain.write import JSON, MARKDOWN, write
 from autotune.hardware.catalogue import bundled
+from autotune.report.explained import JSON, MARKDOWN, write
 from tests.explain.inspected import config
 from tests.explain.made import cifar_mlp, dense
 

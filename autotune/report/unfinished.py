@@ -1,0 +1,22 @@
+"""What a reader must know of a study that did not come to its end."""
+
+from __future__ import annotations
+
+from autotune.record.view import StudyView
+from autotune.report import phrases
+
+
+def unfinished(view: StudyView) -> tuple[str, ...]:
+    """One line each; nothing for a study that was decided by itself."""
+    if view.started is None:
+        return ("nothing was recorded: the study had not started",)
+    if view.decided is None:
+        where = f"in its stage {view.stage.stage.value}" if view.stage is not None else "before its first stage"
+        return (
+            f"unfinished: the record ends {where}, and nothing was decided; figures are of what was measured by then",
+        )
+    if view.decided.interrupted:
+        return (
+            f"ended early ({phrases.one_line(view.decided.interrupted)}): what was not measured by then is missing",
+        )
+    return ()

@@ -1,0 +1,114 @@
+"""Predicted steps of `task=explain` beside measured ones, on this machine's own CPU.
+
+Rates are those of the few-second measurement that `task=explain` makes with `hw=auto`; each candidate is then timed as
+a study's screening times one alone, in a worker of its own. A band is what the prediction promises: of all rows, at
+most one in five may be outside of its own. Speedups are over the user's own settings, predicted and measured.
+
+Alone (three minutes on two cores): `python -m pytest tests/benchmarks/test_predictions.py -m bench -s`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autotune.config.schema import Config
+from autotune.explain.forecast import Forecast, Forecaster, Setting, calibrated, gain
+from autotune.explain.situation import Situation
+from autotune.hardware.device import detect, resolve_target
+from autotune.hardware.policies import offered, policy_choices
+from autotune.space.build import baseline_candidate
+from autotune.space.recipe import Fidelity, recipe_for
+from autotune.tasks.inspection import asked
+from autotune.trial import Candidate, Policy, Stage, Xla
+from autotune.worker.inspector import InspectionWorker
+from tests.benchmarks.figures import cpu, print_table
+from tests.benchmarks.truth.workers import configured, fresh_worker
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
+
+MODELS = ("digits_mlp", "cifar_mlp", "cifar_cnn")
+FACTORS = (1, 4, 16)
+"""Batches, over the user's own."""
+
+MOST_OUTSIDE = 0.2
+
+Row = tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[list[tuple[Row, bool]]]:
+    """Lines of the one table, and whether each is within its band."""
+    collected: list[tuple[Row, bool]] = []
+    yield collected
+    head = ("model", "setting", "predicted [ms]", "band", "measured [ms]", "within", "speedup predicted", "measured")
+    print_table("Predicted and measured steps", head, [row for row, _ in collected], cpu())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_measured_steps_are_within_the_bands_of_predicted_ones(
+    model: str, table: list[tuple[Row, bool]], tmp_path: Path
+) -> None:
+    config = configured((f"model={model}", "hw=auto", "search.timing.pipeline=false"))
+    situation = _situation(config, tmp_path)
+    low = [policy for policy in offered(policy_choices(detect().profile)) if policy != "float32"]
+    own = replace(baseline_candidate(config, "CPU"), xla=Xla.OFF)
+    candidates = [
+        replace(own, policy=Policy(policy), batch_size=own.batch_size * factor)
+        for policy in ("float32", *low[:1])
+        for factor in FACTORS
+    ]
+    measured = _measured(config, candidates, tmp_path)
+    rows = [_row(model, situation, candidate, own, measured) for candidate in candidates]
+    table += rows
+    assert sum(not within for _, within in rows) <= MOST_OUTSIDE * len(rows), [row for row, ok in rows if not ok]
+
+
+def _situation(config: Config, folder: Path) -> Situation:
+    device = detect()
+    target = resolve_target(config.hw, device)
+    with closing(InspectionWorker(config, folder / "inspection.log", None)) as worker:
+        data = worker.load_data()
+        worker.start()
+        own = replace(baseline_candidate(config, "CPU"), xla=Xla.OFF)
+        recipe = recipe_for(config.train, own, Fidelity(data.train, 1))
+        facts = worker.inspect(asked(config, device, target, own, recipe, calibrate=True))
+    assert facts.calibration is not None
+    profile, host = calibrated(target.profile, facts.calibration, facts.feed_ms, config.train.batch_size)
+    return Situation.of(config, facts, Forecaster(facts, profile, host))
+
+
+def _measured(config: Config, candidates: list[Candidate], folder: Path) -> dict[Candidate, float]:
+    """Median step times [ms], each model alone in one worker."""
+    with fresh_worker(config, folder) as worker:
+        return {one: worker.probe(one, None, Stage.SCREEN).step_time_ms for one in candidates}
+
+
+def _forecast(situation: Situation, candidate: Candidate) -> Forecast:
+    found = situation.forecaster.forecast(Setting(candidate.policy.name, candidate.batch_size))
+    assert found is not None
+    return found
+
+
+def _row(
+    model: str, situation: Situation, one: Candidate, own: Candidate, measured: dict[Candidate, float]
+) -> tuple[Row, bool]:
+    predicted, base = _forecast(situation, one), _forecast(situation, own)
+    low, high = predicted.band_ms
+    within = low <= measured[one] <= high
+    speedup = one.batch_size / own.batch_size * measured[own] / measured[one]
+    row = (
+        model,
+        f"{one.policy} b{one.batch_size}",
+        f"{predicted.step_ms:.3g}",
+        f"{low:.3g} to {high:.3g}",
+        f"{measured[one]:.3g}",
+        "yes" if within else "NO",
+        str(gain(predicted, base)),
+        f"{speedup:.2f}x",
+    )
+    return row, within

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import yaml
+
+from autotune.record.events import StudyStarted
+from autotune.record.view import StudyView
+from autotune.report import reproduce
+from tests.report.hostile import hostile_events
+from tests.sample_study import sample_events
+
+
+def rows(**options: bool) -> dict[str, str]:
+    return dict(reproduce.rows(StudyView.of(sample_events(**options))))
+
+
+def test_all_that_another_machine_needs():
+    told = rows()
+    assert told["command"] == "python -m autotune model=cifar_mlp hw=rtx3090"
+    assert told["started"] == "2026-03-01 10:15 UTC"
+    assert "tensorflow 2.21.0" in told["versions"]
+    assert "optuna 5.0.0" in told["versions"]
+    assert told["device"] == "NVIDIA GeForce RTX 3090"
+    assert "45,000 training, 5,000 validation and 10,000 test examples of 32 x 32 x 3" in told["data"]
+    assert told["seeds"] == "baseline 0, 1, 2; verify 0, 1; confirm 100, 101, 102"
+    assert told["record"] == "/studies/cifar_mlp-rtx3090/record.jsonl"
+    assert told["this report again"].endswith("task=report study.folder=/studies/cifar_mlp-rtx3090")
+
+
+def test_stand_in_data_is_called_so():
+    assert rows(stand_in=True)["data"].startswith("STAND-IN, digits stand-in")
+
+
+def test_what_identifies_the_device_is_told():
+    fingerprint = {"kind": "cpu", "name": "CPU", "flags": ["avx2", "fma"], "memory": {"total": 8}, "driver": None}
+    events = [
+        replace(event, device={"name": "CPU", "fingerprint": fingerprint}) if isinstance(event, StudyStarted) else event
+        for event in sample_events()
+    ]
+    assert dict(reproduce.rows(StudyView.of(events)))["device"] == "CPU; flags avx2 fma; memory total 8"
+
+
+def test_the_configuration_is_yaml_that_reads_back():
+    view = StudyView.of(sample_events())
+    assert view.started is not None
+    assert yaml.safe_load(reproduce.configuration(view)) == view.started.config
+
+
+def test_a_folder_with_a_space_is_one_word_of_the_command():
+    assert reproduce.again("/my studies/one").endswith("'study.folder=/my studies/one'")
+
+
+def test_nothing_of_others_breaks_a_line():
+    view = StudyView.of(hostile_events())
+    assert all(label.isprintable() and text.isprintable() for label, text in reproduce.rows(view))
+    assert all(line.isprintable() for line in reproduce.configuration(view).split("\n"))
+
+
+def test_before_a_study_has_started_there_is_nothing():
+    assert (reproduce.rows(StudyView()), reproduce.configuration(StudyView())) == ([], "")
