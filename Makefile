@@ -7,7 +7,7 @@ ARGS ?=
 # where `make ui` (5000) and `make dashboard` (8080) listen, and what they show: the MLflow store where
 # MLFLOW_TRACKING_URI names none, and the folder of all runs or of one
 PORT ?=
-STORE ?= outputs/mlflow.db
+STORE ?=
 ROOT ?= outputs
 RUN ?=
 
@@ -54,8 +54,8 @@ run: setup ## Run the autotuner; overrides in ARGS="model=cifar_cnn hw=rtx2060"
 	  echo "make run: no feasible configuration beat the float32 baseline (exit status 3, a result)"; \
 	else exit $$status; fi
 
-ui: setup ## Open MLflow on the last study, in MLFLOW_TRACKING_URI, else in STORE=outputs/mlflow.db (PORT=5000)
-	@$(PY) -P -m autotune.viewers.ui --store "$(STORE)" --port $(or $(PORT),5000)
+ui: setup ## Open MLflow on the last study, in STORE=file, else MLFLOW_TRACKING_URI, else outputs/mlflow.db (PORT=5000)
+	@$(PY) -P -m autotune.viewers.ui $(if $(STORE),--store "$(STORE)") --port $(or $(PORT),5000)
 
 dashboard: setup ## Open the Optuna dashboard on the last run below ROOT=outputs, or on RUN=outputs/... (PORT=8080)
 	@$(PY) -P -m autotune.viewers.dashboard --root "$(ROOT)" --port $(or $(PORT),8080) $(if $(RUN),--run "$(RUN)")

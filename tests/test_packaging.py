@@ -182,7 +182,7 @@ def test_a_wrong_python_is_one_line(installed: Path, version: str | None) -> Non
 @pytest.mark.parametrize(
     ("words", "started"),
     [
-        (["ui"], "-P -m autotune.viewers.ui --store outputs/mlflow.db --port 5000"),
+        (["ui"], "-P -m autotune.viewers.ui --port 5000"),
         (["ui", "STORE=my runs.db", "PORT=5001"], "-P -m autotune.viewers.ui --store my runs.db --port 5001"),
         (["dashboard"], "-P -m autotune.viewers.dashboard --root outputs --port 8080"),
         (["dashboard", "RUN=a run"], "-P -m autotune.viewers.dashboard --root outputs --port 8080 --run a run"),

@@ -18,7 +18,7 @@ def sweep_of(overrides: Sequence[str], job: Sequence[str], began: datetime) -> S
         began: when the call was made.
     """
     from autotune.config.environment import without_secrets
-    from autotune.tracking.uri import masked
+    from autotune.masking import masked
 
     keys = _swept(overrides)
     own = " ".join(override for override in job if override_key(override) in keys)

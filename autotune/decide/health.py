@@ -71,8 +71,10 @@ def _not_in_float32(candidate: Candidate, effect: Effect) -> Failure | None:
     The effect holds layers that hold no others, by their own names; of those that do, the worker itself has made sure.
     """
     asked = {path.rpartition("/")[2] for path in candidate.policy.float32_layers}
+    kept = {layer.name for layer in effect.layers if layer.compute_dtype == "float32"}
     for layer in effect.layers:
-        if layer.name in asked and layer.compute_dtype != "float32":
+        # Models within the model may each have a layer of that name.
+        if layer.name in asked - kept:
             said = f"{layer.name} was asked to compute in float32, but computes in {layer.compute_dtype}"
             return Failure(FailureKind.UNSUPPORTED, said)
     return None

@@ -118,7 +118,7 @@ def _calls(trial: TrialView, baseline: TrialView) -> Iterator[str]:
     if (longer := _step_ratio(trial)) is not None:
         text += f", each {longer:.2f}x as long"
     yield text
-    if calls != more:
+    if calls not in (more, 1):
         yield f"with {steps} {fraction(calls)} the calls"
 
 

@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 from autotune.config.compose import to_yaml_dict
 from autotune.config.schema import CandidateConfig, Config, OutputConfig, Task, XlaChoice
 from autotune.config.search import InputPipeline
+from autotune.masking import masked
 from autotune.report.phrases import train_command
-from autotune.tracking.uri import masked
 from autotune.trial import Candidate, Recipe
 
 FILE_NAME = "best.yaml"

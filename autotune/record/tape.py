@@ -21,6 +21,7 @@ from autotune.record.events import (
     Note,
     Probed,
     SinkFailed,
+    StageStarted,
     StudyDecided,
     StudyResumed,
     StudyStarted,
@@ -30,7 +31,7 @@ from autotune.record.events import (
     WorkerReady,
 )
 from autotune.record.lines import Line, standing
-from autotune.trial import EarlyStop, Stage
+from autotune.trial import Candidate, EarlyStop, Stage
 
 MEASURED = (Probed, Trained, TrialFailed, FinalistsCompared, HarmMeasured)
 
@@ -106,6 +107,12 @@ class Tape:
         """What taking the model apart gave, or why it failed; None if that has not been tried."""
         return next((line.event for line in self.standing if isinstance(line.event, Inspected)), None)
 
+    @property
+    def was_exporting(self) -> bool:
+        """Whether an earlier session had come to the export."""
+        events = (line.event for line in self.standing)
+        return any(isinstance(event, StageStarted) and event.stage is Stage.EXPORT for event in events)
+
     def take(self, event: Event) -> tuple[Line, bool] | None:
         """The recorded line of what happens again, and whether it no longer counts as it is; None if there is none."""
         for line in self._waiting:
@@ -171,23 +178,36 @@ def _same(recorded: Event, event: Event) -> bool:
     match recorded, event:
         case (StudyStarted(), _) | (WorkerReady(), _) | (EarlierStudy(), _):
             return True
+        # By the candidate too: where a session proposes otherwise than the one before, numbers stand for others.
         case Probed(), Probed():
-            return (recorded.trial, recorded.stage) == (event.trial, event.stage)
+            return _probed(recorded) == _probed(event)
         case Trained(), Trained():
             # One that was stopped early does not stand for one that was not.
             return _training(recorded) == _training(event)
         case TrialFailed(), TrialFailed():
-            return (recorded.trial, recorded.stage, recorded.seed) == (event.trial, event.stage, event.seed)
+            return _failed(recorded) == _failed(event)
         case HarmMeasured(), HarmMeasured():
-            return recorded.trial == event.trial
+            return (recorded.trial, recorded.candidate) == (event.trial, event.candidate)
         case FinalistsCompared(), FinalistsCompared():
-            return (recorded.trial, recorded.other) == (event.trial, event.other)
+            return _compared(recorded) == _compared(event)
         case _:
             return recorded == event
 
 
-def _training(event: Trained) -> tuple[int, Stage, int, EarlyStop | None]:
-    return event.trial, event.stage, event.run.seed, event.run.stopped
+def _probed(event: Probed) -> tuple[int, Stage, Candidate]:
+    return event.trial, event.stage, event.probe.candidate
+
+
+def _failed(event: TrialFailed) -> tuple[int, Stage, int | None, Candidate]:
+    return event.trial, event.stage, event.seed, event.candidate
+
+
+def _compared(event: FinalistsCompared) -> tuple[int, int, Candidate]:
+    return event.trial, event.other, event.probe.candidate
+
+
+def _training(event: Trained) -> tuple[int, Stage, Candidate, int, EarlyStop | None]:
+    return event.trial, event.stage, event.run.candidate, event.run.seed, event.run.stopped
 
 
 def _death(lines: Sequence[Line]) -> Death | None:

@@ -65,7 +65,9 @@ def curves(view: StudyView) -> Curves | None:
     trained = sorted(filter(_is_trained, view.trials.values()), key=lambda trial: _rank(view, trial))
     shown = [_series(view, trial) for trial in trained]
     found = [one for one in shown if one is not None]
-    own = _baseline(baseline, {seed for one in found[:MOST] for seed in one.runs})
+    # The mean is over the seeds of the finalists: those of the gate are others.
+    beside = [one for one in found[:MOST] if one.confirmed] or found[:MOST]
+    own = _baseline(baseline, {seed for one in beside for seed in one.runs})
     if own is None:
         return None
     return Curves(Measure.of(view), (own, *found[:MOST]), max(0, len(found) - MOST))

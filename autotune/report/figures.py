@@ -72,7 +72,9 @@ def delta_interval(trial: TrialView) -> Interval | None:
     """The paired accuracy difference with its interval, of the last stage that judged one."""
     if trial.confirmation is not None and trial.confirmation.accuracy is not None:
         return trial.confirmation.accuracy.delta
-    return trial.accuracy.delta if trial.accuracy is not None else None
+    if trial.accuracy is None or trial.delta(Stage.CONFIRM) is not None:
+        return None  # the gate's interval is not of the later seeds that are shown
+    return trial.accuracy.delta
 
 
 def delta(trial: TrialView) -> float | None:

@@ -71,12 +71,22 @@ def rows(view: StudyView) -> list[tuple[str, str]]:
 
 
 def _figures(trial: TrialView) -> tuple[Interval, Accuracy] | None:
-    """Speedup and paired difference of the latest stage that has both; None where it was not trained to the end."""
-    confirmed = trial.confirmation
-    if confirmed is not None and confirmed.speedup is not None and confirmed.accuracy is not None:
-        return confirmed.speedup, confirmed.accuracy
+    """Speedup and paired difference, each of the latest stage that has it; None where it was not trained to the end."""
+    accuracy = _accuracy(trial)
+    speedup = _speedup(trial)
+    if speedup is None or accuracy is None:
+        return None
     judged = trial.state in (TrialState.PASSED, TrialState.REJECTED, TrialState.SKIPPED)
-    return (trial.speedup, trial.accuracy) if judged and trial.speedup and trial.accuracy else None
+    return (speedup, accuracy) if judged or accuracy is not trial.accuracy else None
+
+
+def _speedup(trial: TrialView) -> Interval | None:
+    """As fresh processes showed it, which refutes the screening, else the screening's."""
+    return (trial.confirmation.speedup if trial.confirmation is not None else None) or trial.speedup
+
+
+def _accuracy(trial: TrialView) -> Accuracy | None:
+    return (trial.confirmation.accuracy if trial.confirmation is not None else None) or trial.accuracy
 
 
 def _is_beaten(view: StudyView, trial: TrialView, trials: list[TrialView]) -> bool:
@@ -88,10 +98,11 @@ def _is_beaten(view: StudyView, trial: TrialView, trials: list[TrialView]) -> bo
 
 
 def _measured(trial: TrialView) -> Measured | None:
-    """Of the screening and the gate, which are alike for all."""
-    if trial.speedup is None or trial.accuracy is None:
+    """Speed as last measured, and the gate's seeds, which are alike for all."""
+    speedup = _speedup(trial)
+    if speedup is None or trial.accuracy is None:
         return None
-    return Measured(trial.speedup, dict(zip(trial.accuracy.seeds, trial.accuracy.deltas, strict=True)))
+    return Measured(speedup, dict(zip(trial.accuracy.seeds, trial.accuracy.deltas, strict=True)))
 
 
 def _resolution(view: StudyView) -> float:
@@ -120,8 +131,8 @@ def _point(view: StudyView, trial: TrialView) -> str:
     found, measure = _figures(trial), Measure.of(view)
     assert found is not None
     speedup, accuracy = found
-    stage = Stage.CONFIRM if accuracy is not trial.accuracy else Stage.SCREEN
-    seeds = f"{len(accuracy.seeds)}{' new' if stage is Stage.CONFIRM else ''} paired seeds"
+    stage = Stage.CONFIRM if speedup is not trial.speedup else Stage.SCREEN
+    seeds = f"{len(accuracy.seeds)}{' new' if accuracy is not trial.accuracy else ''} paired seeds"
     if (twin := figures.vouched_by(trial)) is not None:
         seeds += f" of trial {twin}, which trains identically"
     text = f"{phrases.speedup(speedup)} ({stage.value}, {phrases.level(speedup)}), {measure.name}"

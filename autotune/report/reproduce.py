@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from autotune.config.override_text import override
+from autotune.masking import masked, masked_values
 from autotune.record.lines import FILE_NAME
 from autotune.record.view import StudyView
 from autotune.report import phrases
@@ -40,8 +42,8 @@ def rows(view: StudyView) -> Rows:
 
 
 def again(folder: str) -> str:
-    """The command that makes the report from the record, as a shell takes it."""
-    return f"python -m autotune task=report {shlex.quote(f'study.folder={folder}')}"
+    """The command that makes the report from the record, as a shell and Hydra take it."""
+    return shlex.join(["python", "-m", "autotune", "task=report", override("study.folder", folder)])
 
 
 def configuration(view: StudyView) -> str:
@@ -50,7 +52,7 @@ def configuration(view: StudyView) -> str:
         return ""
     import yaml
 
-    text: str = yaml.safe_dump(view.started.config, sort_keys=False, allow_unicode=True, width=100)
+    text: str = yaml.safe_dump(masked_values(view.started.config), sort_keys=False, allow_unicode=True, width=100)
     return "\n".join(map(_printable_line, text.splitlines()))
 
 
@@ -89,7 +91,7 @@ def _data(view: StudyView) -> Rows:
     data = view.worker.data
     shape = " x ".join(map(str, data.input_shape))
     parts = f"{data.train:,} training, {data.validation:,} validation and {data.test:,} test examples of {shape}"
-    text = f"{data.name}: {parts}; from {data.origin}; fingerprint {data.fingerprint}"
+    text = f"{data.name}: {parts}; from {masked(data.origin)}; fingerprint {data.fingerprint}"
     return [("data", text if data.stand_in is None else f"STAND-IN, {text}")]
 
 

@@ -167,6 +167,8 @@ def reading(view: StudyView) -> str:
         " processes and new seeds, are claims. A trial without an accuracy was not trained, or was stopped early."
         " XLA is as in force: `!` is not what was asked for, `?` was asked for and never ran."
     )
+    if not Measure.of(view).higher_is_better:
+        told += " A difference above zero is better: the metric has fallen."
     baseline = view.baseline
     runs = baseline.runs.get(Stage.BASELINE, []) if baseline is not None else []
     return f"{told} Accuracy {phrases.at_recipe(runs[0].recipe)}." if runs else told

@@ -56,12 +56,14 @@ class Fallback:
         if trial.vouched_by is not None:
             return False  # the one that was trained in its place is tried again
         nan = trial.state is TrialState.FAILED and trial.failure is not None and trial.failure.kind is FailureKind.NAN
-        return nan or (trial.state is TrialState.REJECTED and not self._float32_lost_too(trial.candidate))
+        return (nan or trial.state is TrialState.REJECTED) and not self._float32_lost_too(trial.candidate)
 
     def _float32_lost_too(self, candidate: Candidate) -> bool:
         for other in self._context.view.trials.values():
-            alike = other.candidate.policy.is_float32 and other.candidate.batch_size <= candidate.batch_size
-            if alike and not other.is_baseline and clearly_lost(self._context, other):
+            own = other.candidate
+            alike = own.policy.is_float32 and own.batch_size <= candidate.batch_size and own.widths == candidate.widths
+            nan = other.failure is not None and other.failure.kind is FailureKind.NAN
+            if alike and not other.is_baseline and (nan or clearly_lost(self._context, other)):
                 return True
         return False
 

@@ -22,8 +22,10 @@ from autotune.study.samplers import optuna_sampler, sampler_for
 from autotune.study.together import likeliest
 from autotune.trial import Candidate, FailureKind, LeftOut, Pipeline, Policy, Xla
 
-# How often a sampler may propose what was measured already before an unmeasured candidate is drawn instead.
+# How often a sampler may propose what was measured already before an unmeasured candidate is taken instead: of those
+# that only repeat themselves, and take long for it, the one that is most like what they proposed.
 _MOST_REPEATS = 20
+_SLOW_REPEATS = {Sampler.gp: 1, Sampler.tpe: 3}
 
 _CONSTRAINT = "measurable"
 
@@ -206,7 +208,7 @@ class Proposer:
         return trial
 
     def _ask_sampler(self, worthwhile: Collection[Candidate]) -> Candidate | None:
-        for _ in range(_MOST_REPEATS):
+        for _ in range(_SLOW_REPEATS.get(self._sampler, _MOST_REPEATS)):
             trial = self._study.ask(self._distributions)
             candidate = from_params(trial.params, self._own)
             if candidate in worthwhile:
@@ -214,9 +216,9 @@ class Proposer:
                 return candidate
             # No sampler learns from a failed trial, so what is known already does not count twice.
             self._study.tell(trial, state=TrialState.FAIL)
-            if self._sampler is Sampler.gp:  # it would only repeat itself, and takes long for it
-                return min(worthwhile, key=lambda one: _differences(one, candidate))
-        return None
+        if self._sampler not in _SLOW_REPEATS:
+            return None
+        return min(worthwhile, key=lambda one: _differences(one, candidate))
 
 
 def _differences(one: Candidate, other: Candidate) -> int:

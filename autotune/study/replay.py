@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
@@ -83,6 +84,8 @@ class ReplayingExecutor:
         recorded = self._trainings[candidate, seed]
         if recorded and _answers(recorded[0], recipe, stops):
             run = _result(recorded.popleft())
+            if keep_path is not None and run.model_path and not keep_path.is_file() and Path(run.model_path).is_file():
+                shutil.copyfile(run.model_path, keep_path)  # it was kept under the number that the trial had then
             if keep_path is not None and not keep_path.is_file():
                 raise UserError(
                     f"the study cannot go on: the model that was kept at {keep_path} is gone; begin a new study"

@@ -42,6 +42,9 @@ _FAILED = optuna.trial.TrialState.FAIL
 _PRUNED = optuna.trial.TrialState.PRUNED
 _COMPLETE = optuna.trial.TrialState.COMPLETE
 
+_JUDGED = (TrialState.PASSED, TrialState.REJECTED, TrialState.SKIPPED)
+"""Of a front: what was trained on all of the gate's seeds, where it has an accuracy."""
+
 
 def write(view: StudyView, folder: Path, margin: float) -> Path:
     """Write the whole study as one Optuna study with the objective, as a ratio to the baseline.
@@ -87,12 +90,18 @@ def _study_attributes(view: StudyView) -> dict[str, Any]:
     """What a reader of the dashboard must know, in the order in which it lists it: that of the alphabet."""
     started, decided = view.started, view.decided
     assert started is not None
+    front = len(_values(view)) > 1
+    constraint = "feasible: went through the accuracy gate, and no confirmation refused it"
+    value = "of one short probe, which ranks and proves nothing; confirmed figures are user attributes"
+    if front:
+        constraint = "none: rejected trials are here too, and their attributes say so"
+        value = f"the first {value}; the second is the mean difference on the gate's seeds"
     return {
-        "constraint": "feasible: went through the accuracy gate, and no confirmation refused it",
+        "constraint": constraint,
         "decided": decided.reason if decided else "not decided",
         "device": started.device.get("title") or started.device.get("name"),
         "target": started.target.get("title") or started.target.get("name"),
-        "value": "of one short probe, which ranks and proves nothing; confirmed figures are user attributes",
+        "value": value,
         "winner": decided.winner if decided else None,
     }
 
@@ -122,7 +131,7 @@ def _of_front(trial: TrialView, kinds: dict[str, BaseDistribution]) -> optuna.tr
     gain, delta = trial.gain.estimate if trial.gain else None, None
     if trial.is_baseline:
         gain, delta = 1.0, 0.0
-    elif trial.accuracy is not None and trial.state in (TrialState.PASSED, TrialState.REJECTED):
+    elif trial.accuracy is not None and trial.state in _JUDGED:
         delta = trial.accuracy.delta.estimate  # its own, or that of one that trains identically
     known = trial.probe is not None and gain is not None and delta is not None
     failed = trial.state is None or trial.state is TrialState.FAILED

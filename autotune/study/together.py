@@ -18,6 +18,9 @@ from autotune.trial import Candidate, Xla
 FEWEST = 4
 """Fewer measured candidates tell nothing of factors."""
 
+MOST = 60
+"""With more measured candidates a sampler knows as much, and the model would only cost time."""
+
 _PROMISING = 0.97
 """What is predicted to come to this share of the fastest so far is worth a trial."""
 
@@ -35,9 +38,9 @@ def likeliest(speedups: Mapping[Candidate, float], candidates: Collection[Candid
         least: the speedup of the fastest so far that it competes with.
 
     Returns:
-        None where too little was measured, or nothing promising is left.
+        None where too little or too much was measured, or nothing promising is left.
     """
-    if len(speedups) < FEWEST or not candidates or least <= 0:
+    if not FEWEST <= len(speedups) <= MOST or not candidates or least <= 0:
         return None
     terms = _Terms([*speedups, *candidates])
     measured = np.log(list(speedups.values()))

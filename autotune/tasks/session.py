@@ -25,6 +25,7 @@ from autotune.config.schema import Config, Task
 from autotune.errors import ConfigError, HardwareError, TrialFault
 from autotune.hardware.device import Device, Target, detect, resolve_target, seen_by_framework
 from autotune.hardware.reports import check_objective
+from autotune.masking import masked
 from autotune.record.clock import StudyClock
 from autotune.record.events import FORMAT, RETRY, Note, StudyStarted, WorkerReady
 from autotune.record.folder import RunFolder
@@ -32,7 +33,6 @@ from autotune.record.lines import FILE_NAME
 from autotune.record.record import Record, Sink
 from autotune.record.tape import Resumed
 from autotune.tasks.digests import code_digests
-from autotune.tracking.uri import masked
 from autotune.trial import DatasetFacts, WorkerFacts
 from autotune.worker.executor import LocalExecutor
 from autotune.worker.log import last_words

@@ -13,6 +13,7 @@ from autotune.console import console_sink
 from autotune.errors import TrackingError, TrialFault
 from autotune.export.export import Register, export_winner
 from autotune.interruption import finishing, held
+from autotune.masking import masked
 from autotune.record.clock import StudyClock
 from autotune.record.events import BASELINE_TRIAL, Note, StageStarted
 from autotune.record.lock import SessionLock, alone
@@ -41,7 +42,7 @@ from autotune.tasks.warm_start import earlier_study
 from autotune.tracking import names
 from autotune.tracking.evidence import version_tags
 from autotune.tracking.sink import MlflowSink
-from autotune.tracking.uri import Store, masked
+from autotune.tracking.uri import Store
 from autotune.tracking.warmup import import_in_background
 from autotune.trial import Stage
 from autotune.worker.bare import BareWorker
@@ -148,8 +149,13 @@ def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: 
     try:
         run_study(context, session.ready.facts.accelerator)
         record.append(StageStarted(Stage.EXPORT, 1))
-        inspect_model(session, record, resumed)
+        # What a session has perhaps died of stands no second time between the answer and its export.
+        inspected_first = resumed is None or not resumed.tape.was_exporting
+        if inspected_first:
+            inspect_model(session, record, resumed)
         export_winner(session.config, record, session.executor, _registrar(session, record, mlflow))
+        if not inspected_first:
+            inspect_model(session, record, resumed)
     except KeyboardInterrupt:
         interrupted = True
     finally:

@@ -13,7 +13,7 @@ from autotune.study.ranking import gain_of
 from autotune.tasks.changes import of_device, of_settings
 from autotune.tasks.digests import OURS
 from autotune.tasks.resume import records
-from autotune.trial import Candidate, TrialState
+from autotune.trial import Candidate, Stage, TrialState
 
 # The best few: each takes the place of one that was never measured.
 _MOST = 3
@@ -56,6 +56,12 @@ def earlier_study(config: Config, now: StudyStarted, own: Path) -> EarlierStudy:
     return EarlierStudy(None, ())
 
 
+def _is_good(trial: TrialView) -> bool:
+    """Of a front, one that is dominated was trained and stopped since it fell behind."""
+    fell_behind = trial.state is TrialState.DOMINATED and bool(trial.runs.get(Stage.VERIFY))
+    return trial.state in _GOOD and not fell_behind
+
+
 def _comparable(before: StudyStarted, now: StudyStarted) -> bool:
     """Whether nothing that decides what is fast has changed."""
     changed = {change.key for change in of_settings(before, now)} - {f"code of {OURS}"}
@@ -72,7 +78,7 @@ def _best(view: StudyView) -> tuple[Candidate, ...]:
     good = [
         trial
         for trial in view.trials.values()
-        if trial.number != BASELINE_TRIAL and trial.state in _GOOD and trial.gain is not None and gain_of(trial) > 1
+        if trial.number != BASELINE_TRIAL and _is_good(trial) and trial.gain is not None and gain_of(trial) > 1
     ]
     refused = {found.trial for found in view.confirmations if not found.succeeded}
     return tuple(trial.candidate for trial in sorted(good, key=rank) if trial.number not in refused)[:_MOST]

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from autotune.masking import masked
 from autotune.record.view import StudyView
 from autotune.tracking.names import shortened
-from autotune.tracking.uri import masked
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput

@@ -10,13 +10,15 @@ import urllib.request
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from autotune.errors import UserError
+from autotune.masking import masked
 from autotune.tracking.pages import of_sweep
-from autotune.tracking.uri import Store, masked
+from autotune.tracking.uri import Store
 
 STUDY_KEY = "autotune.study"
 """The tag that a study's own run has, and its trials' have not."""
@@ -106,7 +108,7 @@ def _of_server(store: Store) -> LastStudy | None:
             return None
         info, sweep = found[0]["info"], _tag(found[0], "sweep")
         siblings = _runs(store, ids, of_sweep(sweep), 1000) if sweep else []
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
         raise UserError(f"the MLflow server at {store} cannot be asked: {masked(str(error))}") from None
     experiments = dict.fromkeys(run["info"]["experiment_id"] for run in siblings)
     return LastStudy(info["run_id"], info["experiment_id"], info.get("run_name", ""), sweep, tuple(experiments))
@@ -134,10 +136,9 @@ def _ask(store: Store, what: str, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _login(uri: str) -> dict[str, str]:
     """What MLflow's own client would send: of the address, else of its variables."""
     parts = urlsplit(uri)
-    if token := os.environ.get("MLFLOW_TRACKING_TOKEN"):
-        return {"Authorization": f"Bearer {token}"}
     user = unquote(parts.username or "") or os.environ.get("MLFLOW_TRACKING_USERNAME", "")
     password = unquote(parts.password or "") or os.environ.get("MLFLOW_TRACKING_PASSWORD", "")
-    if not user:
-        return {}
+    if not user or not password:
+        token = os.environ.get("MLFLOW_TRACKING_TOKEN")
+        return {"Authorization": f"Bearer {token}"} if token else {}
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}

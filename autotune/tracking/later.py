@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from autotune.config.override_text import override
 from autotune.config.tracking import TrackingConfig
 from autotune.errors import ConfigError
+from autotune.masking import HIDDEN
 from autotune.record.events import StudyStarted
 from autotune.tracking.names import experiment
-from autotune.tracking.uri import HIDDEN, VARIABLE, Store, store_in_force
-
-_PLAIN = re.compile(r"[\w./:+-]*", re.ASCII)
+from autotune.tracking.uri import VARIABLE, Store, store_in_force
 
 
 def store_of(started: StudyStarted, tracking: TrackingConfig, environ: Mapping[str, str] = os.environ) -> Store:
@@ -42,11 +41,11 @@ def experiment_of(started: StudyStarted, tracking: TrackingConfig) -> str:
 
 def sync_command(started: StudyStarted, store: Store) -> str:
     """What to type to send a study to this store later."""
-    words = ["python", "-m", "autotune", "task=sync", _override("study.folder", started.output_dir)]
+    words = ["python", "-m", "autotune", "task=sync", override("study.folder", started.output_dir)]
     if _recorded(started) == store.uri:
         return shlex.join(words)
     if str(store) == store.uri:
-        return shlex.join([*words, _override("tracking.uri", store.uri)])
+        return shlex.join([*words, override("tracking.uri", store.uri)])
     return shlex.join(words) + f" (with {VARIABLE} set to the store's address, which holds a secret)"
 
 
@@ -60,11 +59,3 @@ def _recorded(started: StudyStarted) -> str | None:
 def _text(started: StudyStarted, group: str, key: str) -> str | None:
     value = started.config[group][key]
     return None if value is None else str(value).replace("\\${", "${")  # as `to_yaml_dict` writes it
-
-
-def _override(key: str, value: str) -> str:
-    """As Hydra's grammar reads it back."""
-    if _PLAIN.fullmatch(value):
-        return f"{key}={value}"
-    quoted = re.sub(r"(\\*)'", r"\1\1\\'", value).replace("${", "\\${")
-    return f"{key}='{quoted}'"

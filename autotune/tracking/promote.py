@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import UserError
+from autotune.masking import masked
 from autotune.tracking.names import CANDIDATE, PRODUCTION
 from autotune.tracking.store import set_environment
-from autotune.tracking.uri import Store, masked
+from autotune.tracking.uri import Store
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

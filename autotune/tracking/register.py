@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autotune.tracking.names import spelt
+from autotune.tracking.names import shortened, spelt
 from autotune.tracking.store import set_environment
 from autotune.tracking.version import version_description
+
+# What a database of MLflow's holds of it.
+_MOST_DESCRIPTION = 5000
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +66,7 @@ def register_model(
         source=logged.model_uri,
         run_id=run_id,
         tags=told,
-        description=version_description(told),
+        description=shortened(version_description(told), _MOST_DESCRIPTION),
         model_id=logged.model_id,
     ).version
     client.set_registered_model_alias(registered_model, alias, str(version))

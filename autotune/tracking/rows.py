@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 
 from autotune.explain.why import why
+from autotune.masking import masked
 from autotune.record.view import StudyView, TrialView
 from autotune.report.markdown import text
 from autotune.report.objective import Goal
 from autotune.report.quoted import comparison
 from autotune.tracking.metrics import Metrics, trial_metrics
 from autotune.tracking.names import name, spelt, widths
-from autotune.tracking.uri import masked
 from autotune.trial import Accuracy, AccuracyVerdict, Candidate, Effect, Stage, TrainingRun, TrialState
 
 # Tags that a run may have had and lost again, such as by a study that had been interrupted and then went on.

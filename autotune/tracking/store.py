@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import TrackingError
+from autotune.masking import masked
 from autotune.tracking.experiment import furnish
-from autotune.tracking.uri import Store, masked
+from autotune.tracking.uri import Store
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from autotune.config.tracking import TrackingConfig
 from autotune.errors import ConfigError
+from autotune.masking import HIDDEN, masked
 
 VARIABLE = "MLFLOW_TRACKING_URI"
 
@@ -20,17 +21,6 @@ _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _SERVERS = ("http", "https")
 _OTHERS = ("databricks", "databricks-uc", "uc")
 _PLUGINS = "mlflow.tracking_store"
-HIDDEN = "***"
-"""Stands for a secret in all that is shown or kept."""
-
-# What stands between `://` and the last `@` of an address's authority.
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
-# The same with characters in the password that should have been escaped; `:5000/` begins a port and no password.
-_RAW_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s:@\[]*:(?!\d*(?:[/?#\s]|$))(?:(?!://)[^\n])*@")
-_PARAMETER = re.compile(r"[?&;#]([^?&;#=\s]+)=")
-_VALUE = re.compile(r"[^&\s]*")
-# Parts of the names that databases, clouds and proxies have for secrets; ODBC's holds a whole connection.
-_SECRET_NAMES = ("pass", "pwd", "secret", "token", "key", "sig", "auth", "cred", "session", "odbc_connect")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +68,6 @@ def store_in_force(tracking: TrackingConfig, root: Path, environ: Mapping[str, s
             " set output.root or tracking.uri"
         )
     return store
-
-
-def masked(text: str) -> str:
-    """The text with the credentials of every address in it hidden; in doubt more than needs to be."""
-    text = _CREDENTIALS.sub(f"{HIDDEN}@", text)
-    text = _RAW_CREDENTIALS.sub(f"{HIDDEN}@", text)
-    return _mask_parameters(text)
-
-
-def _mask_parameters(text: str) -> str:
-    parts, position = [], 0
-    for found in _PARAMETER.finditer(text):
-        name = unquote(found[1]).casefold()
-        if found.start() < position or not any(part in name for part in _SECRET_NAMES):
-            continue
-        parts += [text[position : found.end()], HIDDEN]
-        value = _VALUE.match(text, found.end())
-        assert value is not None  # it may be empty
-        position = value.end()
-    return "".join([*parts, text[position:]])
 
 
 def _shown(address: str) -> str:

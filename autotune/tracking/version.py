@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_BETTER = " better than float32's (below zero: worse)"
+
 
 def version_description(tags: Mapping[str, str]) -> str:
     """A few lines of Markdown; empty where the tags are not those of a study.
@@ -16,7 +18,10 @@ def version_description(tags: Mapping[str, str]) -> str:
     rows = (
         ("settings", tags.get("settings")),
         ("speed", _bounded(tags, "confirmed_speedup", "x float32's", "timing_verdict")),
-        ("accuracy", _bounded(tags, "confirmed_accuracy_delta", " against float32", "accuracy_verdict")),
+        (
+            "accuracy",
+            _bounded(tags, "confirmed_accuracy_delta", _BETTER, "accuracy_verdict"),
+        ),
         ("recipe", tags.get("recipe")),
         ("device", tags.get("device")),
         ("target", None if tags.get("on_target", "True").casefold() == "true" else f"{tags.get('target')}: OFF TARGET"),

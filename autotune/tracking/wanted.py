@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from autotune.masking import masked_values
 from autotune.record.events import (
     Event,
     FinalistConfirmed,
@@ -35,7 +36,6 @@ from autotune.tracking.dataset import UsedData
 from autotune.tracking.points import Point, trial_points
 from autotune.tracking.rows import Row, state, trial_row
 from autotune.tracking.summary import status, study_row
-from autotune.tracking.uri import masked
 
 RUNNING = "RUNNING"
 PARENT = -1
@@ -241,13 +241,4 @@ class UnixTime:
 
 
 def _config_text(config: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(_masked(config), sort_keys=False, allow_unicode=True)
-
-
-def _masked(value: Any) -> Any:
-    """Value by value: a line of YAML may be folded or quoted in the middle of an address."""
-    if isinstance(value, Mapping):
-        return {key: _masked(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked(entry) for entry in value]
-    return masked(value) if isinstance(value, str) else value
+    return yaml.safe_dump(masked_values(config), sort_keys=False, allow_unicode=True)

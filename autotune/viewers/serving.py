@@ -48,12 +48,12 @@ def serve(command: Sequence[str], address: str, ready: Callable[[], None]) -> in
         ready: called then.
 
     Returns:
-        0 after Ctrl-C or SIGTERM, else the server's own exit status.
+        0 after Ctrl-C, SIGTERM or SIGHUP, else the server's own exit status.
 
     Raises:
         UserError: it ends, or does not answer, before it is ready.
     """
-    before = signal.signal(signal.SIGTERM, _as_ctrl_c)
+    before = {number: signal.signal(number, _as_ctrl_c) for number in (signal.SIGTERM, signal.SIGHUP)}
     process = subprocess.Popen(command, start_new_session=True)
     try:
         _wait(process, address)
@@ -63,7 +63,8 @@ def serve(command: Sequence[str], address: str, ready: Callable[[], None]) -> in
         return 0
     finally:
         _end(process)
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def show(address: str) -> bool:
@@ -88,7 +89,8 @@ def _wait(process: subprocess.Popen[bytes], address: str) -> None:
 
 def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(address, timeout=2):
+        # No proxy: it would answer for a server that is not there yet, or not find the one that is.
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=2):
             return True
     except urllib.error.HTTPError:
         return True  # something answers, and a browser shows what

@@ -22,11 +22,13 @@ from autotune.tracking.store import set_environment
 from autotune.tracking.uri import VARIABLE, Store, store_in_force
 from autotune.viewers import serving
 
+_USUAL = Path("outputs/mlflow.db")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Show the store until Ctrl-C, and return the exit status; 2 for a person's mistake, told in one line."""
     parser = argparse.ArgumentParser(prog="python -m autotune.viewers.ui", description=__doc__)
-    parser.add_argument("--store", type=Path, default=Path("outputs/mlflow.db"), help=f"unless {VARIABLE} names one")
+    parser.add_argument("--store", type=Path, help=f"an SQLite file; else {VARIABLE}, else {_USUAL}")
     parser.add_argument("--port", type=int, default=5000)
     given = parser.parse_args(argv)
     try:
@@ -38,9 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _store(file: Path) -> Store:
-    own = None if os.environ.get(VARIABLE, "").strip() else f"sqlite:///{file}"
-    return store_in_force(TrackingConfig(uri=own), file.parent)
+def _store(file: Path | None) -> Store:
+    if file is None and not os.environ.get(VARIABLE, "").strip():
+        file = _USUAL
+    own = None if file is None else f"sqlite:///{file}"
+    return store_in_force(TrackingConfig(uri=own), (file or _USUAL).parent)
 
 
 def _show(store: Store, port: int) -> int:
@@ -56,9 +60,8 @@ def _show(store: Store, port: int) -> int:
     command = [sys.executable, "-P", "-m", "mlflow", "ui", "--workers", "1", "--host", host, "--port", str(port)]
     sys.stdout.write(f"MLflow UI of {store} on {address} (stop with Ctrl-C)\n")
     sys.stdout.flush()
-    return serving.serve(
-        [*command, "--backend-store-uri", store.uri], f"{address}/health", lambda: _tell(address, store, study)
-    )
+    os.environ["MLFLOW_BACKEND_STORE_URI"] = store.uri  # not on the command line, which everybody can read
+    return serving.serve(command, f"{address}/health", lambda: _tell(address, store, study))
 
 
 def _tell(address: str, store: Store, study: LastStudy | None) -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
+import pytest
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from autotune.record.events import StudyStarted
 from autotune.record.view import StudyView
@@ -48,7 +51,22 @@ def test_the_configuration_is_yaml_that_reads_back():
 
 
 def test_a_folder_with_a_space_is_one_word_of_the_command():
-    assert reproduce.again("/my studies/one").endswith("'study.folder=/my studies/one'")
+    assert shlex.split(reproduce.again("/my studies/one"))[-2:] == ["task=report", "study.folder='/my studies/one'"]
+
+
+@pytest.mark.parametrize("name", ["größe", "a(1)", "a=b", "a,b", "[x]", "it's", "~x", "#1", "${x}", "plain-1.2"])
+def test_the_command_names_the_folder_whatever_it_is_called(name):
+    folder = f"/my studies/{name}"
+    parsed = OverridesParser.create().parse_override(shlex.split(reproduce.again(folder))[-1])
+    assert parsed.value() == folder.replace("${", "\\${"), "escaped where it would be an interpolation"
+
+
+def test_credentials_in_the_configuration_are_hidden():
+    events = sample_events()
+    config = {**events[0].config, "data": {"args": {"url": "https://bob:hunter22@host/x.npz"}}}
+    view = StudyView.of([replace(events[0], config=config), *events[1:]])
+    assert "hunter22" not in reproduce.configuration(view)
+    assert "https://***@host/x.npz" in reproduce.configuration(view)
 
 
 def test_nothing_of_others_breaks_a_line():

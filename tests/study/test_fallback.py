@@ -205,3 +205,22 @@ def test_a_front_is_no_place_for_it():
 def test_the_order_of_harm():
     assert tuple(harm.layer for harm in most_harmful_first(HARMS)) == WORST, "what harms nothing is left out"
     assert most_harmful_first(()) == []
+
+
+def test_a_loss_that_float32_does_not_survive_either_is_not_blamed_on_16_bit(tmp_path):
+    world = world_in_which(1, fault=lambda r: fault(FailureKind.NAN) if r.candidate.batch_size == 64 else None)
+    study = study_of(tmp_path, world, policies=["float32", "mixed_float16"], batch_sizes=[64], trials=9).run()
+    assert all(not policy.float32_layers for policy in tried(study))
+    assert "harms" not in [request.operation for request in study.executor.requests]
+
+
+def test_more_trials_after_a_confirmation_go_on_with_the_model_that_was_kept(tmp_path):
+    """Those of the fallback are numbered after the others: their numbers shift, and the kept model's file with them."""
+    searched = {"batch_sizes": [32, 64], "xla": [False], "steps_per_execution": [1]}
+    whole = study_of(tmp_path / "whole", world_in_which(1), trials=1, **searched).run()
+    assert whole.view.winner.candidate.policy == kept(1)
+    lines = len(whole.events) - 1
+    resumed = study_of(cut(whole, tmp_path / "more", lines), world_in_which(1), trials=3, **searched).run()
+    assert resumed.view.decided is not None
+    for trial in resumed.view.trials.values():
+        assert trial.probe is None or trial.probe.candidate == trial.candidate

@@ -180,3 +180,14 @@ def test_more_trials_go_on_from_those_that_were_measured(whole, tmp_path):
     assert len(screened) == 4
     assert not before & {(r.operation, r.candidate, r.stage, r.seed) for r in screened}
     assert len([t for t in study.view.trials.values() if not t.is_baseline]) == 12
+
+
+def test_more_trials_may_shift_numbers_and_no_trial_gets_what_another_showed(tmp_path):
+    """Twelve trials are a sample of the space, all 23 are measured in their order: the same numbers are of others."""
+    whole = FakeStudy(tmp_path / "whole", config_of(trials=12), eventful()).run()
+    for lines in (len(whole.events) // 2, len(whole.events) - 1):
+        study = FakeStudy(cut(whole, tmp_path / str(lines), lines), config_of(trials=24), eventful()).run()
+        for trial in study.view.trials.values():
+            probes = [trial.probe] if trial.probe else []
+            runs = [run for stage in trial.runs.values() for run in stage]
+            assert {one.candidate for one in (*probes, *runs)} <= {trial.candidate}

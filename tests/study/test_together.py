@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.study.together import FEWEST, likeliest
+from autotune.study.together import FEWEST, MOST, likeliest
 from autotune.trial import Candidate, Policy, Xla
 
 OWN = Candidate(Policy("float32"), 32, Xla.OFF, (64,))
@@ -73,3 +73,8 @@ def test_nothing_is_proposed_that_is_not_promising() -> None:
 @pytest.mark.parametrize("count", range(FEWEST))
 def test_too_little_tells_nothing(count: int) -> None:
     assert likeliest({one: factors(one) for one in alone()[:count]}, SPACE, 1.0) is None
+
+
+def test_many_measured_candidates_are_left_to_the_sampler() -> None:
+    speedups = {replace(OWN, batch_size=32 + number): 1.0 for number in range(MOST + 1)}
+    assert likeliest(speedups, SPACE, 1.0) is None

@@ -6,7 +6,8 @@ import pytest
 
 from autotune.config.tracking import TrackingConfig
 from autotune.errors import ConfigError
-from autotune.tracking.uri import Store, masked, store_in_force
+from autotune.masking import masked
+from autotune.tracking.uri import Store, store_in_force
 
 
 def test_the_default_is_an_sqlite_file_in_the_output_root(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_a_version_says_what_it_is_and_what_was_confirmed() -> None:
     assert text.startswith("Decided: trial 4 is 5.94 times as fast as float32")
     assert "- **settings**: mixed_bfloat16 batch=256 xla=on" in text
     assert "- **speed**: 5.94x float32's [5.8, 6.09], FASTER" in text
-    assert "- **accuracy**: -0.0018 against float32 [-0.0052, 0.0016], PASS" in text
+    assert "- **accuracy**: -0.0018 better than float32's (below zero: worse) [-0.0052, 0.0016], PASS" in text
     assert "OFF TARGET" not in text
     assert "STAND-IN" not in text
 

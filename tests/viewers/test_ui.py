@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autotune.tracking.last_study import LastStudy
@@ -48,3 +50,11 @@ def test_a_server_is_opened_where_it_is(monkeypatch: pytest.MonkeyPatch, capsys:
     assert ui.main([]) == 0
     assert shown == [f"http://host:5000/#/experiments/3/runs/ab12?{SIDE}"]
     assert "secret" not in capsys.readouterr().out
+
+
+def test_a_file_that_is_named_goes_before_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://server:5000")
+    assert ui._store(None).uri == "http://server:5000"
+    assert ui._store(tmp_path / "mlflow.db").sqlite_file == tmp_path / "mlflow.db"
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    assert ui._store(None).sqlite_file == Path("outputs/mlflow.db").absolute()

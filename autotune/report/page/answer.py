@@ -71,7 +71,8 @@ def _accuracy(measure: Measure, confirmation: Confirmation) -> list[Html]:
     # The unit stands with the estimate; the same difference with its interval is in the rows below.
     low, high = measure.delta(judged.delta.low), measure.delta(judged.delta.high)
     note = f"[{low}, {high}], {phrases.level(judged.delta)}; {judged.verdict.value} at a margin of"
-    return [_tile(measure.name, measure.delta(judged.delta.estimate), f"{note} {measure.allowance(judged.margin)}")]
+    label = measure.name if measure.higher_is_better else f"{measure.name}, better by"
+    return [_tile(label, measure.delta(judged.delta.estimate), f"{note} {measure.allowance(judged.margin)}")]
 
 
 def _settings(view: StudyView, winner: TrialView) -> Html:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
+import io
 import os
 import queue
 import signal
@@ -233,11 +235,16 @@ def serve(read_fd: int, write_fd: int, session: Session | None = None) -> None:
 
 
 def leave() -> NoReturn:
-    """End this process at once, after what was registered to run at its end.
+    """End this process at once, after what was registered to run at its end, with its files written.
 
     A framework that frees its memory piece by piece takes two to three seconds for it, and somebody waits for that.
     """
+    threading._shutdown()  # type: ignore[attr-defined]  # what a person's code has handed to threads is done
     atexit._run_exitfuncs()
+    for found in gc.get_objects():
+        if isinstance(found, io.IOBase):
+            with contextlib.suppress(Exception):
+                found.flush()  # a file that a person's code keeps open
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # a full disk, or a stream that a person's code has closed
             stream.flush()

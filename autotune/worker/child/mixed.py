@@ -33,7 +33,7 @@ def units(model: keras.Model) -> dict[str, keras.Layer]:
     found: dict[str, keras.Layer] = {}
     for layer in model.layers:
         if isinstance(layer, keras.Model):
-            found |= units(layer)
+            found |= {f"{layer.name}/{path}": own for path, own in units(layer).items()}
         elif not isinstance(layer, keras.layers.InputLayer):
             found[(layer.path or layer.name).removeprefix(f"{model.name}/")] = layer
     return found
