@@ -9,7 +9,6 @@ from autotune.config.constraint import SHARE_METRICS
 from autotune.explain.causes import causes
 from autotune.printable import printable
 from autotune.record.view import StudyView, TrialView
-from autotune.study.ruled_out import short
 from autotune.trial import Failure, Stage, TimingVerdict, TrialState
 
 LONGEST = 160
@@ -69,9 +68,9 @@ def _failed(failure: Failure) -> str:
 def _ruled_out(view: StudyView, trial: TrialView) -> Iterable[str]:
     """How many candidates were not tried since this one failed, as the study noted it."""
     failed = [one for one in view.trials.values() if one.state is TrialState.FAILED]
-    if sum(short(one.candidate) == short(trial.candidate) for one in failed) > 1:
+    if sum(one.candidate.short == trial.candidate.short for one in failed) > 1:
         return  # the notes do not tell them apart
-    named = re.compile(re.escape(short(trial.candidate)) + r"(?= \(|;|$)")
+    named = re.compile(re.escape(trial.candidate.short) + r"(?= \(|;|$)")
     notes = [note.text for note in view.notes if note.topic == "ruled_out" and named.search(note.text)]
     count = sum(int(found[1]) for text in notes if (found := re.match(r"(\d+) candidate", text)) is not None)
     if count:

@@ -59,7 +59,7 @@ class RuledOut:
             if same_point and candidate.xla is not failed.xla:
                 continue
             if not any(_alike(other, candidate) and _takes_as_much(other, failed) for other in self._measured):
-                return f"did not fit into memory: {short(failed)}"
+                return f"did not fit into memory: {failed.short}"
         return None
 
     def _no_program(self, candidate: Candidate) -> str | None:
@@ -90,7 +90,7 @@ class RuledOut:
         return [candidate for candidate, kind in self._failed.items() if kind in kinds]
 
     def _because(self, failures: Iterable[Candidate]) -> str:
-        return "failed: " + "; ".join(f"{short(one)} ({self._failed[one].value})" for one in failures)
+        return "failed: " + "; ".join(f"{one.short} ({self._failed[one].value})" for one in failures)
 
 
 def grouped(candidates: Iterable[Candidate], reason_of: Callable[[Candidate], str | None]) -> tuple[LeftOut, ...]:
@@ -142,12 +142,6 @@ def _takes_as_much(one: Candidate, other: Candidate) -> bool:
 def _as_much(one: Candidate, other: Candidate) -> bool:
     """Whether it is as large, and as long in one call."""
     return _as_large(one, other) and one.steps_per_execution >= other.steps_per_execution
-
-
-def short(candidate: Candidate) -> str:
-    """How a failed candidate is named where others are ruled out for it."""
-    further = "".join(f", {name} {value}" for name, value in candidate.further.items())
-    return f"{candidate.policy}, XLA {candidate.xla.value}, batch {candidate.batch_size}{further}"
 
 
 def _described(group: Collection[Candidate]) -> str:

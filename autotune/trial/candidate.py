@@ -86,6 +86,12 @@ class Candidate:
         }
         return {name: value for name, value in told.items() if value}
 
+    @property
+    def short(self) -> str:
+        """As a failed candidate is named where others are ruled out for it: without widths and steps per execution."""
+        further = "".join(f", {name} {value}" for name, value in self.further.items())
+        return f"{self.policy}, XLA {self.xla.value}, batch {self.batch_size}{further}"
+
     def __str__(self) -> str:
         widths = "-".join(map(str, self.widths)) or "none"
         return (
