@@ -85,8 +85,8 @@ format: setup ## Format the code and apply safe fixes
 	@$(PY) -m ruff format .
 
 # Each file says what it measures, how long it takes and what is promised; a target that is missed fails.
-bench: setup ## Run the benchmarks in tests/benchmarks (an hour and more, on a quiet machine)
-	@$(PY) -m pytest tests/benchmarks -m bench -s
+bench: setup ## Run the benchmarks in tests/benchmarks, and what CI has no time for (an hour and more, on a quiet machine)
+	@$(PY) -m pytest tests -m bench -s
 
 # Each file says what it measures, how long it takes and how to shrink it; TRUTH_RECORD=1 renews the recorded noise.
 bench-truth: setup ## Show on real timings that figures can be trusted (an hour or more, on a quiet machine)

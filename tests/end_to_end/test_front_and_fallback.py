@@ -41,6 +41,7 @@ def view_of(person: Person) -> tuple[Path, StudyView]:
     return folder, StudyView.of(read(folder / "record.jsonl"))
 
 
+@pytest.mark.bench  # two to three minutes: `make bench` runs it
 def test_float16_that_overflows_is_mended_layer_by_layer(tmp_path):
     person = Person(tmp_path)
     (tmp_path / "models" / "wide.py").write_text(textwrap.dedent(WIDE), encoding="utf-8")

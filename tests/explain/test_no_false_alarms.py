@@ -20,7 +20,7 @@ SOUND = [
 NETS = [
     ("mobilenet", {"grouped-convolution"}),
     ("vgg16", {"gradients-need-scaling"}),  # without normalisation they do vanish in so deep a net
-    ("resnet50", set()),
+    pytest.param("resnet50", set(), marks=pytest.mark.bench),  # a minute: `make bench` runs it
     ("residual", {"few-channels"}),
 ]
 
