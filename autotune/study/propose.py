@@ -176,11 +176,10 @@ class Proposer:
     def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
         """In turn: what likely goes best near the user's own batch, which keeps the accuracy best, and of all."""
         self._near_next = not self._near_next
-        sets = (self._near(worthwhile), worthwhile) if self._near_next else (worthwhile, self._near(worthwhile))
-        for some in sets:
-            known = speedups if some is worthwhile else dict.fromkeys(self._near(speedups), 0.0)
-            least = max((speedups[one] for one in known), default=0.0)
-            if (found := likeliest(speedups, some, least)) is not None:
+        sets = [(self._near(worthwhile), self._near(speedups)), (worthwhile, speedups)]
+        for candidates, measured in sets if self._near_next else reversed(sets):
+            least = max((speedups[one] for one in measured), default=0.0)
+            if (found := likeliest(speedups, candidates, least)) is not None:
                 return found
         return None
 
