@@ -21,7 +21,6 @@ from autotune.record.events import (
     Note,
     Probed,
     SinkFailed,
-    StageStarted,
     StudyDecided,
     StudyResumed,
     StudyStarted,
@@ -106,12 +105,6 @@ class Tape:
     def inspected(self) -> Inspected | None:
         """What taking the model apart gave, or why it failed; None if that has not been tried."""
         return next((line.event for line in self.standing if isinstance(line.event, Inspected)), None)
-
-    @property
-    def was_exporting(self) -> bool:
-        """Whether an earlier session had come to the export."""
-        events = (line.event for line in self.standing)
-        return any(isinstance(event, StageStarted) and event.stage is Stage.EXPORT for event in events)
 
     def take(self, event: Event) -> tuple[Line, bool] | None:
         """The recorded line of what happens again, and whether it no longer counts as it is; None if there is none."""

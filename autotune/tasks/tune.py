@@ -149,14 +149,8 @@ def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: 
     try:
         run_study(context, session.ready.facts.accelerator)
         record.append(StageStarted(Stage.EXPORT, 1))
-        # What a session has perhaps died of stands no second time between the answer and its export.
-        tape = resumed.tape if resumed is not None else None
-        inspected_first = tape is None or tape.inspected is not None or not tape.was_exporting
-        if inspected_first:
-            inspect_model(session, record, resumed)
+        inspect_model(session, record, resumed)
         export_winner(session.config, record, session.executor, _registrar(session, record, mlflow))
-        if not inspected_first:
-            inspect_model(session, record, resumed)
     except KeyboardInterrupt:
         interrupted = True
     finally:
