@@ -13,10 +13,23 @@ _SLACK, _OVERHEAD_S = 1.15, 1.0
 
 def baseline_s(context: StudyContext) -> float:
     """One training of the baseline [s]: what it took on average, or is planned to take."""
+    taken_s = _trained_s(context)
+    planned_s = context.plan.baseline_train_s if context.plan else 0.0
+    return planned_s if taken_s is None else taken_s * _SLACK + _OVERHEAD_S
+
+
+def slowness(context: StudyContext) -> float:
+    """How many times as long as planned a training of the baseline took; at least 1."""
+    taken_s = _trained_s(context)
+    planned_s = context.plan.baseline_train_s if context.plan else 0.0
+    return max(1.0, taken_s / planned_s) if taken_s and planned_s else 1.0
+
+
+def _trained_s(context: StudyContext) -> float | None:
+    """What a training of the baseline took on average [s]; None before one was done."""
     baseline = context.view.baseline
     runs = [run for group in baseline.runs.values() for run in group] if baseline else []
-    planned = context.plan.baseline_train_s if context.plan else 0.0
-    return sum(run.train_s for run in runs) / len(runs) * _SLACK + _OVERHEAD_S if runs else planned
+    return sum(run.train_s for run in runs) / len(runs) if runs else None
 
 
 def candidate_s(context: StudyContext, speedup: float) -> float:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from autotune.config.search import Sampler
 from autotune.space.build import optimizer_slots
 from autotune.space.space import Space
-from autotune.study import prior
+from autotune.study import costs, prior
 from autotune.study.compare import probed
 from autotune.study.context import StudyContext
 from autotune.study.propose import Proposer
 from autotune.trial import Candidate, Failure, Stage
 
+# A busy machine takes longer for a probe than was planned, which must not end the stage while there is time. Beyond its
+# share the later stages keep this multiple of what they should take, since they may turn out to be slower too.
+_SPARED = 1.25
+
 
 def screen(context: StudyContext, space: Space) -> None:
-    """Measure candidates until the trials, the space or this stage's share of the budget are used up."""
+    """Measure candidates until the trials, the space or what the budget has for this stage are used up."""
     screening = Screening(context, space)
     screening.measure(context.config.search.trials)
     screening.close()
@@ -82,20 +86,22 @@ class Screening:
             self._context.note("batch", text)
 
     def _is_late(self) -> bool:
-        """Whether no further candidate fits into the share of the budget, which is then noted."""
+        """Whether the budget has no room for a further candidate, which is then noted."""
         context = self._context
         spent_s = context.busy_s - self._began_s - self._aside_s
-        late = spent_s + self._longest_s > self._shares_s["screen"] and context.budget.total_s is not None
-        if self._number < 1 or not (late or not context.budget.allows(self._longest_s, self._reserve_s())):
+        beyond = spent_s + self._longest_s > self._shares_s["screen"]
+        reserve_s = self._reserve_s() * costs.slowness(context) * (_SPARED if beyond else 1.0)
+        if self._number < 1 or context.budget.allows(self._longest_s, reserve_s):
             return False
         context.note(
             "budget",
-            f"screening ended after {self._number} of {self._planned} trials: its share of the budget is used",
+            f"screening ended after {self._number} of {self._planned} trials: what is left of the budget is kept for"
+            " the stages after it",
         )
         return True
 
     def _reserve_s(self) -> float:
-        """What is kept back of the budget; of a front's trainings, for the candidates so far and the next one [s]."""
+        """What is kept back as planned; of a front's trainings, for the candidates so far and the next one [s]."""
         if not self._front:
             return self._after_s
         verify_s = self._shares_s["verify"]

@@ -78,7 +78,7 @@ STUDY = (
     *TRUST,
     *("--config-dir", "my_conf", "model=my_net", "data=clusters", "constraint=errors", "train=adam"),
     *("train.batch_size=16", "train.learning_rate=0.005", "train.examples=512", "train.epochs=6"),
-    *("search.trials=3", "search.budget=null", "search.finalists=1", "search.policies=[float32,mixed_bfloat16]"),
+    *("search.trials=3", "search.budget=10m", "search.finalists=1", "search.policies=[float32,mixed_bfloat16]"),
     *("search.batch_sizes=[16,64,128]", "search.xla=[false]", "search.steps_per_execution=[1]"),
     *("search.timing.processes=1", "search.timing.min_pairs=6", "search.timing.max_pairs=8"),
     *("search.timing.block_s=0.05", "search.timing.max_s=2", "search.timing.screen_max_s=1"),
