@@ -208,7 +208,8 @@ def _of_baseline(view: StudyView, trial: TrialView) -> Iterator[str]:
     if found is not None and (share := share_of_peak(trial, found)) is not None:
         yield f"at {_rate(found)} its products are {percent(share)} of a step"
     if (waits := _input_share(trial)) is not None:
-        yield f"its input takes {percent(waits)} of a step, measured"
+        what = f"{percent(waits)} of a step" if waits > 0 else "no time that could be told from 0"
+        yield f"its input takes {what}, measured"
 
 
 def _input_share(trial: TrialView) -> float | None:

@@ -62,13 +62,18 @@ def shortfall(view: StudyView, confirmation: Confirmation) -> str:
 
 def pipeline(share: Interval, step: str) -> str:
     """`the input pipeline takes 7 % [5, 9] of a step: compute-bound`."""
-    low, middle, high = (round(value * 100) for value in (share.low, share.estimate, share.high))
     bound = "too uncertain to call"
     if share.low > INPUT_BOUND:
         bound = "input-bound"
     elif share.high < INPUT_BOUND:
         bound = "compute-bound"
-    return f"the input pipeline takes {middle} % [{low}, {high}] of {step}: {bound}"
+    return f"the input pipeline takes {percent_of_step(share)} of {step}: {bound}"
+
+
+def percent_of_step(found: Interval) -> str:
+    """`7 % [5, 9]`, of a step."""
+    low, middle, high = (round(value * 100) for value in (found.low, found.estimate, found.high))
+    return f"{middle} % [{low}, {high}]"
 
 
 def compared(view: StudyView) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from autotune.record.view import StudyView, TrialView
-from autotune.report import blocks, figures, phrases, training
+from autotune.report import blocks, figures, phrases, quoted, training
 from autotune.report.measure import UNKNOWN, Measure
 from autotune.report.objective import Goal
 from autotune.trial import Stage
@@ -102,7 +102,7 @@ def timing(view: StudyView) -> Table | None:
                 *(phrases.three_digits(time_s) for time_s in (timed.build_s, timed.first_step_s, timed.compile_s)),
                 f"{timed.pairs} blocks" if trial.is_baseline else f"{timed.pairs}",
                 f"{len(timed.suspicious)}",
-                or_unknown(share, lambda found: f"{round(found.estimate * 100)} %"),
+                or_unknown(share, quoted.percent_of_step),
                 or_unknown(timed.peak_memory_mb, lambda peak: f"{peak:,.0f}"),
             )
         )

@@ -16,6 +16,7 @@ from autotune.trial import DatasetFacts, Probe
 _SCREEN_TRIAL_S = 6.0
 _CONFIRM_TIMING_S = 13.0
 _EXPORT_S = 5.0
+_INSPECTION_S = 7.0  # the model is taken apart before the export
 _TRAINING_OVERHEAD_S = 1.0
 
 # A shared machine is slower tomorrow than when it was probed; a plan without slack would skip its last stage then.
@@ -82,7 +83,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
     fixed = {
         "screen": _screen_s(config, remaining_s),
         "timing": search.timing.processes * (start_s + _CONFIRM_TIMING_S),
-        "export": _EXPORT_S + 1.5 * start_s,
+        "export": _INSPECTION_S + _EXPORT_S + 1.5 * start_s,
     }
     baseline_runs, verify_runs = seeds + confirm_seeds, _verify_runs(config)
     candidate_runs = _CANDIDATE_SHARE * (verify_runs + confirm_seeds)

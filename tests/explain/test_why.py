@@ -176,6 +176,8 @@ def test_the_baseline_says_what_its_step_is_made_of() -> None:
     assert line(view, 0) == f"at the measured rate its products are {share:.0%} of a step"
     altered(view, 0, pipeline=PipelineTiming((2.0,) * 8, (1.5,) * 8))
     assert line(view, 0).endswith("; its input takes 25% of a step, measured")
+    altered(view, 0, pipeline=PipelineTiming((1.5,) * 8, (1.6,) * 8))  # noise
+    assert line(view, 0).endswith("; its input takes no time that could be told from 0, measured")
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:

@@ -9,7 +9,7 @@ from autotune.report import phrases
 from autotune.report.curves import CurvePoint, Curves, Series, curves
 from autotune.report.measure import Measure
 from autotune.report.page.markup import Html, Row, esc, join, section, table, tag, trial_link
-from autotune.report.page.plots import GRID, Plot, Trace, figure, metric_title
+from autotune.report.page.plots import GRID, Plot, Trace, chart_text, figure, metric_title
 
 IDENT = "curves"
 
@@ -57,15 +57,16 @@ def _traces(
     common: Trace = {"type": "scatter", "legendgroup": f"trial {series.trial}", "meta": series.trial}
     if number and some_confirmed and not series.confirmed:
         common["visible"] = "legendonly"
+    name = chart_text(series.name)
     found: list[tuple[Trace, tuple[CurvePoint, ...]]] = []
     for seed, points in series.runs.items():
         stopped = ", stopped early" if seed in series.stopped else ""
         thin: Trace = {"mode": "lines+markers", "line": {"color": colour, "width": 1}, "marker": {"size": 3}}
         thin |= {"opacity": 0.55, "showlegend": False}
-        hover = f"{esc(series.name)}<br>seed {seed}{stopped}: {_hover(measure)}"
+        hover = f"{name}<br>seed {seed}{stopped}: {_hover(measure)}"
         found.append(({**common, **thin, **_y(measure, points), "hovertemplate": hover}, points))
-    mean = {"mode": "lines+markers", "line": {**line, "width": 3}, "marker": {"size": 6}, "name": esc(series.name)}
-    over = f"{esc(series.name)}<br>mean of {len(series.runs)} seeds: {_hover(measure)}"
+    mean = {"mode": "lines+markers", "line": {**line, "width": 3}, "marker": {"size": 6}, "name": name}
+    over = f"{name}<br>mean of {len(series.runs)} seeds: {_hover(measure)}"
     found.append(({**common, **mean, **_y(measure, series.mean), "hovertemplate": over}, series.mean))
     return found
 

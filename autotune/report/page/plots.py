@@ -2,15 +2,17 @@
 
 The page draws its plots itself (`report.js`). A colour in a plot is the name of a variable of `report.css`, such as
 `--winner`, and is looked up when it is drawn: so plots follow the theme. Text that plotly shows is taken for its
-small markup and must be escaped here.
+small markup and must go through `chart_text`.
 """
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass
 from typing import Any
 
+from autotune.report import phrases
 from autotune.report.measure import Measure
 from autotune.report.page.markup import Html, esc, join, more, tag
 
@@ -59,10 +61,15 @@ def figure(plot: Plot) -> Html:
     return tag("figure", join(parts))
 
 
+def chart_text(text: object) -> str:
+    """Text on one line for plotly, which knows the entities of markup and shows that of a quote as it is written."""
+    return html.escape(phrases.one_line(str(text)), quote=False)
+
+
 def metric_title(measure: Measure) -> str:
     """The title of the metric's axis."""
     unit = f" [{measure.unit}]" if measure.unit else ""
-    return f"{esc(measure.name)}{unit}{'' if measure.higher_is_better else ', lower is better'}"
+    return f"{chart_text(measure.name)}{unit}{'' if measure.higher_is_better else ', lower is better'}"
 
 
 def _layout(layout: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from autotune.explain.roofline import Ceiling, Roofline, RooflinePoint, measured
 from autotune.record.view import StudyView
 from autotune.report import figures, phrases
 from autotune.report.measure import UNKNOWN
-from autotune.report.page.markup import Html, Row, esc, section, table, trial_link
-from autotune.report.page.plots import GRID, Plot, Trace, figure
+from autotune.report.page.markup import Html, Row, section, table, trial_link
+from autotune.report.page.plots import GRID, Plot, Trace, chart_text, figure
 from autotune.report.page.tradeoff import token
 from autotune.report.tradeoff import Kind
 
@@ -73,7 +73,7 @@ def _ceiling(content: Roofline, ceiling: Ceiling, number: int, low: float, high:
         ridge = ceiling.tflops * 1e3 / content.bandwidth_gb_s
         x = [low, ridge, high]
     y = [_roof(content, ceiling, at) * _unit(content)[0] for at in x]
-    rate = f"{esc(ceiling.dtype)}: {_rate(content, ceiling.tflops)}"
+    rate = f"{chart_text(ceiling.dtype)}: {_rate(content, ceiling.tflops)}"
     return {
         "type": "scatter",
         "mode": "lines",
@@ -81,7 +81,7 @@ def _ceiling(content: Roofline, ceiling: Ceiling, number: int, low: float, high:
         "x": x,
         "y": y,
         "line": {"color": _COLOURS[number % len(_COLOURS)], "dash": _DASHES[number % len(_DASHES)], "width": 2},
-        "hovertemplate": f"{rate}, {esc(ceiling.source)}<extra></extra>",
+        "hovertemplate": f"{rate}, {chart_text(ceiling.source)}<extra></extra>",
     }
 
 
@@ -97,7 +97,7 @@ def _points(view: StudyView, content: Roofline, dtype: str, points: list[Rooflin
     return {
         "type": "scatter",
         "mode": "markers+text",
-        "name": f"trials in {esc(dtype)}",
+        "name": f"trials in {chart_text(dtype)}",
         "x": [point.flop_per_byte for point in points],
         "y": [point.tflops * _unit(content)[0] for point in points],
         "text": [str(point.trial) for point in points],
@@ -109,7 +109,7 @@ def _points(view: StudyView, content: Roofline, dtype: str, points: list[Rooflin
             "color": [token(Kind.WINNER) if won else colour for won in winner],
         },
         "customdata": [point.trial for point in points],
-        "hovertext": ["<br>".join(esc(line) for line in _details(view, content, point)) for point in points],
+        "hovertext": ["<br>".join(chart_text(line) for line in _details(view, content, point)) for point in points],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 

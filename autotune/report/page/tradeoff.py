@@ -7,8 +7,8 @@ from typing import Any
 from autotune.record.view import StudyView
 from autotune.report import phrases
 from autotune.report.measure import UNKNOWN
-from autotune.report.page.markup import Html, Row, esc, items, paragraphs, section, table, trial_link
-from autotune.report.page.plots import GRID, Plot, Trace, figure, metric_title
+from autotune.report.page.markup import Html, Row, items, paragraphs, section, table, trial_link
+from autotune.report.page.plots import GRID, Plot, Trace, chart_text, figure, metric_title
 from autotune.report.symbols import STYLES
 from autotune.report.tradeoff import Kind, Point, Tradeoff, tradeoff
 
@@ -88,7 +88,7 @@ def _scatter(content: Tradeoff, kind: Kind, points: list[Point], axis: str) -> T
         "error_x": _bars([(p.gain, p.gain_low, p.gain_high) for p in points], 1.0, colour),
         "error_y": _bars([(p.metric, p.metric_low, p.metric_high) for p in points], scale, colour),
         "customdata": [point.trial for point in points],
-        "hovertext": ["<br>".join(esc(line) for line in point.details if line) for point in points],
+        "hovertext": ["<br>".join(chart_text(line) for line in point.details if line) for point in points],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 
@@ -139,7 +139,7 @@ def _layout(content: Tradeoff, strip: bool) -> dict[str, Any]:
         "hovermode": "closest",
         "xaxis": {
             **GRID,
-            "title": {"text": esc(content.axis_text)},
+            "title": {"text": chart_text(content.axis_text)},
             "ticksuffix": "x",
             "anchor": "y2" if strip else "y",
         },
@@ -168,7 +168,7 @@ def _limit_text(content: Tradeoff, limit: float) -> dict[str, Any]:
         "y": limit,
         "xanchor": "right",
         "yanchor": "top",
-        "text": esc(content.limit_text),
+        "text": chart_text(content.limit_text),
         "showarrow": False,
         "font": {"color": "--limit"},
     }

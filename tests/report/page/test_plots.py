@@ -14,7 +14,7 @@ from autotune.explain.roofline import Ceiling, Roofline, RooflinePoint
 from autotune.record.view import StudyView
 from autotune.report.curves import curves
 from autotune.report.page.curves import plot_of as curves_plot
-from autotune.report.page.plots import Plot, figure
+from autotune.report.page.plots import Plot, chart_text, figure
 from autotune.report.page.roofline import plot_of as roofline_plot
 from autotune.report.page.tradeoff import plot_of as tradeoff_plot
 from autotune.report.tradeoff import tradeoff
@@ -138,3 +138,7 @@ def test_no_string_ends_its_script():
     for plot in plots():
         inner = figure(plot).split('type="application/json"')[1].split("</script>")[0]
         assert not set("<&") & set(inner.split(">", 1)[1])
+
+
+def test_plotly_is_given_no_entity_that_it_would_show_as_written() -> None:
+    assert chart_text("'a\" <b> & c\n") == "'a\" &lt;b&gt; &amp; c"
