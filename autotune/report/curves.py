@@ -1,14 +1,14 @@
-"""Learning curves: the metric over epochs and over training time, of the finalists and of float32 beside them."""
+"""Learning curves: metric and training loss over epochs and time, of the finalists and of float32 beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.record.view import StudyView, TrialView
 from autotune.report import figures, training
 from autotune.report.measure import Measure
-from autotune.trial import Stage, TrainingRun, TrialState
+from autotune.trial import EpochPoint, Stage, TrainingRun, TrialState
 
 MOST = 6
 """Trials beside the baseline; more lines than that cannot be told apart."""
@@ -16,11 +16,24 @@ MOST = 6
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The metric after an epoch, in its own unit, and the training time until then, evaluation apart [s]."""
+    """A value after an epoch, and the training time until then, evaluation apart [s]."""
 
     epoch: int
     elapsed_s: float
-    metric: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """One quantity over a training.
+
+    Attributes:
+        runs: by seed.
+        mean: over the seeds, at epochs that all of them have it for.
+    """
+
+    runs: dict[int, tuple[CurvePoint, ...]]
+    mean: tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +41,8 @@ class Series:
     """The trainings of one trial in one stage.
 
     Attributes:
-        runs: by seed.
-        mean: over the seeds, at epochs that all of them were evaluated at.
+        metric: on the validation part, in its own unit, after the epochs that were evaluated.
+        loss: of the training itself, a mean over each epoch.
         confirmed: whether these are trainings of the confirmation.
         stopped: seeds that were stopped early.
     """
@@ -37,8 +50,8 @@ class Series:
     trial: int
     name: str
     stage: Stage
-    runs: dict[int, tuple[CurvePoint, ...]]
-    mean: tuple[CurvePoint, ...]
+    metric: Lines
+    loss: Lines
     confirmed: bool
     stopped: tuple[int, ...]
 
@@ -67,7 +80,7 @@ def curves(view: StudyView) -> Curves | None:
     found = [one for one in shown if one is not None]
     # The mean is over the seeds of the finalists: those of the gate are others.
     beside = [one for one in found[:MOST] if one.confirmed] or found[:MOST]
-    own = _baseline(baseline, {seed for one in beside for seed in one.runs})
+    own = _baseline(baseline, {seed for one in beside for seed in one.metric.runs})
     if own is None:
         return None
     return Curves(Measure.of(view), (own, *found[:MOST]), max(0, len(found) - MOST))
@@ -104,28 +117,35 @@ def _baseline(trial: TrialView, seeds: set[int]) -> Series | None:
 
 
 def _of(trial: int, name: str, stage: Stage, runs: Sequence[TrainingRun]) -> Series | None:
-    lines = {run.seed: points for run in runs if (points := _points(run))}
-    if not lines:
+    metric = _lines({run.seed: _points(run, lambda point: point.metric) for run in runs})
+    if not metric.runs:
         return None
+    loss = _lines({run.seed: _points(run, lambda point: point.train_loss) for run in runs})
     stopped = tuple(run.seed for run in runs if run.stopped is not None)
-    return Series(trial, name, stage, lines, _mean(list(lines.values())), stage is Stage.CONFIRM, stopped)
+    return Series(trial, name, stage, metric, loss, stage is Stage.CONFIRM, stopped)
 
 
-def _points(run: TrainingRun) -> tuple[CurvePoint, ...]:
-    return tuple(
-        CurvePoint(point.epoch, point.elapsed_s, point.metric) for point in run.curve if point.metric is not None
-    )
+def _lines(runs: dict[int, tuple[CurvePoint, ...]]) -> Lines:
+    found = {seed: points for seed, points in runs.items() if points}
+    return Lines(found, _mean(list(found.values())))
+
+
+def _points(run: TrainingRun, value: Callable[[EpochPoint], float | None]) -> tuple[CurvePoint, ...]:
+    found = ((point, value(point)) for point in run.curve)
+    return tuple(CurvePoint(point.epoch, point.elapsed_s, known) for point, known in found if known is not None)
 
 
 def _mean(lines: list[tuple[CurvePoint, ...]]) -> tuple[CurvePoint, ...]:
     """At the epochs that every line has: a mean over the seeds that got further would flatter."""
+    if not lines:
+        return ()
     by_epoch = [{point.epoch: point for point in line} for line in lines]
     shared = sorted(set.intersection(*(set(line) for line in by_epoch)))
     return tuple(
         CurvePoint(
             epoch,
             sum(line[epoch].elapsed_s for line in by_epoch) / len(by_epoch),
-            sum(line[epoch].metric for line in by_epoch) / len(by_epoch),
+            sum(line[epoch].value for line in by_epoch) / len(by_epoch),
         )
         for epoch in shared
     )

@@ -28,18 +28,18 @@ def test_the_baseline_leads_then_the_winner_the_other_finalist_and_who_was_only_
 
 def test_the_baseline_is_that_of_the_seeds_beside_it():
     content = found(sample_events())
-    assert set(content.baseline.runs) == set(NEW_SEEDS), "those of the finalists, and no other of its own"
-    assert set(found(stopped_events()).baseline.runs) == {0, 1}
+    assert set(content.baseline.metric.runs) == set(NEW_SEEDS), "those of the finalists, and no other of its own"
+    assert set(found(stopped_events()).baseline.metric.runs) == {0, 1}
 
 
 def test_a_mean_is_over_all_seeds_at_epochs_that_all_have():
     winner = found(sample_events()).series[1]
-    assert [point.epoch for point in winner.mean] == [1, 2, 3]
-    last = [points[-1].metric for points in winner.runs.values()]
-    assert winner.mean[-1].metric == pytest.approx(sum(last) / 3)
+    assert [point.epoch for point in winner.metric.mean] == [1, 2, 3]
+    last = [points[-1].value for points in winner.metric.runs.values()]
+    assert winner.metric.mean[-1].value == pytest.approx(sum(last) / 3)
     stopped = next(series for series in found(stopped_events()).series if series.trial == STOPPED)
     assert stopped.stopped == (1,)
-    assert [point.epoch for point in stopped.mean] == [1]
+    assert [point.epoch for point in stopped.metric.mean] == [1]
 
 
 def test_an_epoch_without_a_metric_has_no_point():
@@ -49,7 +49,9 @@ def test_an_epoch_without_a_metric_has_no_point():
         else event
         for event in sample_events()
     ]
-    assert [point.epoch for point in found(events).baseline.runs[100]] == [2, 3]
+    baseline = found(events).baseline
+    assert [point.epoch for point in baseline.metric.runs[100]] == [2, 3]
+    assert [point.epoch for point in baseline.loss.runs[100]] == [1, 2, 3], "every epoch has its training loss"
 
 
 def test_more_trials_than_can_be_told_apart_are_counted():
@@ -68,4 +70,4 @@ def test_before_the_baseline_was_trained_there_is_none():
     assert curves(StudyView.of(events[:first])) is None
     alone = found(events[: first + 1])
     assert [series.trial for series in alone.series] == [0]
-    assert alone.baseline.mean[-1].metric == pytest.approx(BASELINE_METRIC[0])
+    assert alone.baseline.metric.mean[-1].value == pytest.approx(BASELINE_METRIC[0])

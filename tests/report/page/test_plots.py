@@ -13,6 +13,7 @@ import pytest
 from autotune.explain.roofline import Ceiling, Roofline, RooflinePoint
 from autotune.record.view import StudyView
 from autotune.report.curves import curves
+from autotune.report.page.curves import loss_plot_of
 from autotune.report.page.curves import plot_of as curves_plot
 from autotune.report.page.plots import Plot, chart_text, figure
 from autotune.report.page.roofline import plot_of as roofline_plot
@@ -40,6 +41,9 @@ def plots() -> Iterator[Plot]:
         assert points is not None
         assert lines is not None
         yield from (tradeoff_plot(points), curves_plot(lines), roofline_plot(view, ROOFLINE))
+        losses = loss_plot_of(lines)
+        assert losses is not None
+        yield losses
     yield roofline_plot(StudyView.of(sample_events()), Roofline(CEILINGS, None, "", POINTS))
 
 
