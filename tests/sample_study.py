@@ -100,7 +100,7 @@ def sample_events(
         reason = "no finalist was both faster than float32 and not less accurate: the baseline stays"
         events.append(ev.StudyDecided(ev.BASELINE_TRIAL, reason, None, 349.0))
     if inspected:
-        events.append(ev.Inspected(sample_anatomy(), None))
+        events += [ev.InspectionStarted(1), ev.Inspected(sample_anatomy(), None)]
     return [*events, _exported(on_target, stand_in, winner, output_dir)]
 
 

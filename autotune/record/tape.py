@@ -18,6 +18,7 @@ from autotune.record.events import (
     HarmMeasured,
     InFlight,
     Inspected,
+    InspectionStarted,
     Note,
     Probed,
     SinkFailed,
@@ -78,6 +79,11 @@ class Tape:
     Args:
         lines: the whole record.
         killed: whether the last session did not end by itself; one that ends by a full disk, say, is no death.
+
+    Attributes:
+        standing: the lines that count.
+        death: what killed the last session.
+        inspections: how often taking the model apart was begun, also by sessions whose lines no longer count.
     """
 
     def __init__(self, lines: Sequence[Line], *, killed: bool = True) -> None:
@@ -87,6 +93,7 @@ class Tape:
         self._waiting = [line for line in self.standing if not _is_aside(line.event)]
         self._void = _unfinished(self.standing)
         self._lost_s = _lost(lines)
+        self.inspections = sum(isinstance(line.event, InspectionStarted) for line in lines)
 
     @property
     def workers(self) -> int:

@@ -9,7 +9,7 @@ from autotune.config.schema import Config
 from autotune.errors import AutotuneError
 from autotune.hardware.device import Device, Target
 from autotune.hardware.policies import offered, policy_choices
-from autotune.record.events import Inspected
+from autotune.record.events import Inspected, InspectionStarted
 from autotune.record.record import Record
 from autotune.record.tape import Resumed
 from autotune.record.view import StudyView
@@ -18,6 +18,9 @@ from autotune.trial import Candidate, Policy, Recipe, Xla
 from autotune.worker.protocol import InspectArgs
 
 _LONGEST_REASON = 500
+
+# A model that takes the machine down when it is taken apart does so again, and the export waits behind it.
+_MOST_ATTEMPTS = 3
 
 
 def asked(
@@ -63,6 +66,13 @@ def inspect_model(session: Session, record: Record, resumed: Resumed | None) -> 
     reason to lose the export that follows.
     """
     earlier = resumed.tape.inspected if resumed is not None else None
+    begun = resumed.tape.inspections if resumed is not None else 0
+    if earlier is None and begun >= _MOST_ATTEMPTS:
+        earlier = Inspected(None, f"{begun} sessions ended while the model was taken apart")
+    elif earlier is None:
+        begun += 1
+    if begun:  # none in records of older versions
+        record.append(InspectionStarted(begun))
     record.append(earlier if earlier is not None else _inspected(session, record.view))
 
 

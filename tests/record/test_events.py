@@ -44,6 +44,7 @@ EVENTS = [
     *sample_events(objective="time_to_accuracy"),
     *cut_short(),
     ev.SinkFailed("mlflow", "OSError: disk full"),
+    ev.InspectionStarted(1),
     ev.Inspected(rich_anatomy(), None),
     ev.Inspected(None, "crash: the worker died of SIGKILL during inspect"),
     ev.HarmMeasured(3, _KEPT, (LayerHarm("dense_1", None, 64), LayerHarm("relu", 0.25, 0)), None, 2.5),

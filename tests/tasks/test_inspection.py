@@ -123,6 +123,21 @@ def test_ctrl_c_ends_it_and_leaves_it_to_a_later_session(path: Path) -> None:
     assert sum(isinstance(event, ev.Inspected) for event in read(path)) == 1
 
 
+def test_a_model_that_ends_every_session_does_not_keep_the_export_from_the_fourth(path: Path) -> None:
+    running = session(KeyboardInterrupt())
+    for _ in range(3):
+        record, again = resumed(path)
+        with pytest.raises(KeyboardInterrupt):
+            inspect_model(running, record, again)
+        record.close()
+    assert len(running.executor.asked) == 3
+    record, again = resumed(path)
+    inspect_model(running, record, again)
+    record.close()
+    assert len(running.executor.asked) == 3
+    assert list(read(path))[-1] == ev.Inspected(None, "3 sessions ended while the model was taken apart")
+
+
 @pytest.mark.parametrize("fault", [None, TrialFault(FailureKind.OOM, "no memory")])
 def test_what_an_earlier_session_recorded_stands(path: Path, fault: TrialFault | None) -> None:
     record, again = resumed(path)

@@ -7,6 +7,7 @@ from autotune.record.events.circumstances import (
     EarlierStudy,
     InFlight,
     Inspected,
+    InspectionStarted,
     Note,
     SinkFailed,
     StudyResumed,
@@ -51,6 +52,7 @@ Event = (
     | FinalistsCompared
     | FinalistConfirmed
     | StudyDecided
+    | InspectionStarted
     | Inspected
     | Exported
     | SinkFailed
@@ -71,6 +73,7 @@ __all__ = [
     "HarmMeasured",
     "InFlight",
     "Inspected",
+    "InspectionStarted",
     "Note",
     "Probed",
     "SinkFailed",

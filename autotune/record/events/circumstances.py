@@ -5,7 +5,7 @@ Format history (`FORMAT`):
     2  what the machine did during each block, pipeline timing, objective and gain, comparison of finalists, loss scale
        by epoch.
     3  `at_s` on every line; a study can go on in a later session. Later, and readable alike: `Inspected`,
-       `StudyStarted.sweep`, `HarmMeasured` and `Policy.float32_layers`, which older records have not.
+       `InspectionStarted`, `StudyStarted.sweep`, `HarmMeasured` and `Policy.float32_layers`, which older records have not.
 """
 
 from __future__ import annotations
@@ -118,6 +118,17 @@ class Note:
     topic: str
     text: str
     level: str = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionStarted:
+    """The model is about to be taken apart; without an `Inspected` after it the session ended meanwhile.
+
+    Attributes:
+        attempt: counted from 1, over all sessions.
+    """
+
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
