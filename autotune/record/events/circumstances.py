@@ -4,8 +4,8 @@ Format history (`FORMAT`):
     1  first version.
     2  what the machine did during each block, pipeline timing, objective and gain, comparison of finalists, loss scale
        by epoch.
-    3  `at_s` on every line; a study can go on in a later session. Later, and readable alike: `Inspected`,
-       `InspectionStarted`, `StudyStarted.sweep`, `HarmMeasured` and `Policy.float32_layers`, which older records have not.
+    3  `at_s` on every line; a study can go on in a later session. Later, and readable alike: `InspectionStarted`,
+       `Inspected`, `StudyStarted.sweep`, `HarmMeasured` and `Policy.float32_layers`, which older records have not.
 """
 
 from __future__ import annotations
