@@ -26,7 +26,7 @@ STAMP := $(VENV)/.installed
 PIP   := $(PY) -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu run ui dashboard test test-fast fuzz faults check format bench bench-truth landscape lock clean
+.PHONY: help setup setup-gpu run ui dashboard test test-fast test-long fuzz faults check format bench bench-truth landscape lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -65,7 +65,10 @@ test: check ## Run everything that CI runs: the checks and all tests
 	@$(PY) -m pytest -n 2 --dist loadfile
 
 test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
-	@$(PY) -m pytest -n auto -m 'not slow and not gpu and not browser and not bench and not truth'
+	@$(PY) -m pytest -n auto -m 'not slow and not long and not gpu and not browser and not bench and not truth'
+
+test-long: setup ## Run the long tests, for which CI has no time (about a quarter of an hour)
+	@$(PY) -m pytest -m long
 
 # Each of the four tests in tests/fuzz gets as many cases; what fails is kept in .pytest_cache and tried first next time.
 fuzz: setup ## Try many random command lines and files (CASES=1000 of each kind, SEED=a random one)
@@ -85,8 +88,8 @@ format: setup ## Format the code and apply safe fixes
 	@$(PY) -m ruff format .
 
 # Each file says what it measures, how long it takes and what is promised; a target that is missed fails.
-bench: setup ## Run the benchmarks in tests/benchmarks, and what CI has no time for (an hour and more, on a quiet machine)
-	@$(PY) -m pytest tests -m bench -s
+bench: setup ## Run the benchmarks in tests/benchmarks (an hour and more, on a quiet machine)
+	@$(PY) -m pytest tests/benchmarks -m bench -s
 
 # Each file says what it measures, how long it takes and how to shrink it; TRUTH_RECORD=1 renews the recorded noise.
 bench-truth: setup ## Show on real timings that figures can be trusted (an hour or more, on a quiet machine)

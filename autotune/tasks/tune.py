@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from autotune.config.schema import Config
@@ -43,7 +43,7 @@ from autotune.tracking import names
 from autotune.tracking.evidence import version_tags
 from autotune.tracking.sink import MlflowSink
 from autotune.tracking.uri import Store
-from autotune.tracking.warmup import import_in_background
+from autotune.tracking.warmup import imported_in_background
 from autotune.trial import Stage
 from autotune.worker.bare import BareWorker
 from autotune.worker.protocol import RegisterArgs
@@ -69,8 +69,10 @@ def tune(config: Config) -> int:
     standing_folder = earlier.folder if earlier else begun_in_vain(config)
     with claimed(config, standing_folder) as folder, SessionLock(folder.path, clock):
         resumed = earlier.resumed(command()) if earlier else None
-        importing = import_in_background() if config.tracking.enabled else None
-        with started(config, folder, device, resumed.tape.workers if resumed else 0) as session:
+        with (
+            imported_in_background() if config.tracking.enabled else nullcontext() as importing,
+            started(config, folder, device, resumed.tape.workers if resumed else 0) as session,
+        ):
             if earlier is not None:
                 check_machine(earlier, beginning(config, session.device), session.ready)
                 session.config = earlier.planned(config)

@@ -17,6 +17,7 @@ from autotune.explain.why import LONGEST, why
 from autotune.record import events as ev
 from autotune.record.lines import read
 from autotune.record.view import StudyView
+from autotune.report.front import front_of
 from autotune.trial import AccuracyVerdict, Stage, TimingVerdict, TrialState
 from tests.end_to_end.person import STUDY, TRUST, Person, run_folders, runs_of
 
@@ -48,7 +49,9 @@ class Finished:
 
 def finished(folder: Path, *arguments: str) -> Finished:
     person = Person(folder)
-    done = person.autotune(*STUDY, *arguments)
+    replaced = {argument.partition("=")[0] for argument in arguments}
+    own = (argument for argument in STUDY if argument.partition("=")[0] not in replaced)
+    done = person.autotune(*own, *arguments)
     [run] = run_folders(person)
     return Finished(person, done.returncode, done.stdout, done.stderr, run)
 
@@ -61,8 +64,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 @pytest.fixture(scope="module")
 def off_target(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """One study for a card that is not here, without MLflow."""
-    return finished(tmp_path_factory.mktemp("off_target"), "hw=rtx2060", "tracking=off")
+    """One study for a card that is not here, of the whole front, without MLflow."""
+    front = ("objective=pareto", "search.trials=5")
+    return finished(tmp_path_factory.mktemp("off_target"), "hw=rtx2060", "tracking=off", *front)
 
 
 def test_the_status_says_what_the_record_says(study):
@@ -228,6 +232,7 @@ def test_the_exported_settings_train_again(study):
     assert study.person.running() == []
 
 
+@pytest.mark.long
 def test_a_study_for_an_absent_target_says_so_everywhere(off_target):
     view = off_target.view
     assert off_target.status in (0, 3)
@@ -241,6 +246,7 @@ def test_a_study_for_an_absent_target_says_so_everywhere(off_target):
     assert "OFF TARGET" in (off_target.folder / "report" / "summary.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_targets_own_times_are_a_column_of_predictions(off_target):
     predicted = {entry.candidate: entry.step_time_ms for entry in off_target.view.space.predicted}
     assert off_target.view.baseline.candidate in predicted
@@ -254,8 +260,26 @@ def test_the_targets_own_times_are_a_column_of_predictions(off_target):
     assert "PREDICTED by a roofline, not measured" in off_target.out
 
 
+@pytest.mark.long
 def test_without_tracking_there_is_no_store(off_target):
     assert off_target.view.exported.registered is None
     assert [path.name for path in (off_target.person.folder / "outputs").iterdir()] == [off_target.folder.parent.name]
     assert off_target.person.written() == {"outputs"}
     assert off_target.person.running() == []
+
+
+@pytest.mark.long
+def test_the_front_is_of_what_was_trained(off_target):
+    view = off_target.view
+    assert off_target.status == (0 if view.decided.winner else 3)
+    candidates = [trial for number, trial in view.trials.items() if number]
+    trained = [trial for trial in candidates if trial.state in (TrialState.PASSED, TrialState.REJECTED)]
+    assert trained
+    assert all(len(trial.accuracy.seeds) == 3 for trial in trained)
+    front = front_of(view)
+    assert {trial.number for trial in front.points} <= {trial.number for trial in trained}
+    summary = (off_target.folder / "report" / "summary.md").read_text(encoding="utf-8")
+    for trial in front.points:
+        assert f"**front, trial {trial.number}**" in summary
+    fastest = max(trained, key=lambda trial: trial.speedup.estimate)
+    assert fastest in front.points or fastest.confirmation is not None, "a confirmed figure may have put it elsewhere"

@@ -18,9 +18,9 @@ SOUND = [
 ]
 # As Keras's applications do, they end in a softmax of the policy's dtype: that is no false alarm.
 NETS = [
-    ("mobilenet", {"grouped-convolution"}),
+    pytest.param("mobilenet", {"grouped-convolution"}, marks=pytest.mark.long),
     ("vgg16", {"gradients-need-scaling"}),  # without normalisation they do vanish in so deep a net
-    pytest.param("resnet50", set(), marks=pytest.mark.bench),  # a minute: `make bench` runs it
+    pytest.param("resnet50", set(), marks=pytest.mark.long),
     ("residual", {"few-channels"}),
 ]
 

@@ -125,6 +125,8 @@ def _timeless(event: ev.Event) -> ev.Event:
             return replace(event, confirmation=confirmation)
         case ev.FidelityPlanned():
             return replace(event, baseline_train_s=0.0, shares_s={}, reasons=())
+        case ev.InspectionStarted():
+            return replace(event, attempt=1)
         case ev.Exported():
             return replace(event, folder="", files={})
         case ev.StudyDecided():

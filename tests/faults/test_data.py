@@ -47,7 +47,9 @@ def moody(person: Person, bad: int, what: str) -> None:
     ("what", "said"),
     [
         ("pass", "changed while the study ran"),
-        ("raise FileNotFoundError('no such share')", "the data could not be loaded again: "),
+        pytest.param(
+            "raise FileNotFoundError('no such share')", "the data could not be loaded again: ", marks=pytest.mark.long
+        ),
     ],
 )
 def test_data_that_one_worker_cannot_have_cost_what_it_was_to_measure(

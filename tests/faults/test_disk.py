@@ -22,7 +22,14 @@ Mount = Callable[[Path, str], Path]
 _SIZE = "size=16m"
 
 
-@pytest.mark.parametrize("place", ["probe.screen", "train.confirm", "export"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "probe.screen",
+        pytest.param("train.confirm", marks=pytest.mark.long),
+        pytest.param("export", marks=pytest.mark.long),
+    ],
+)
 def test_a_disk_that_fills_up_is_one_line_and_the_study_goes_on_once_there_is_room(
     person: Person, undisturbed: Rehearsed, mounted: Mount, place: str
 ) -> None:

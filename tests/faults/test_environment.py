@@ -57,9 +57,9 @@ def test_a_path_that_the_locale_cannot_say(
 @pytest.mark.parametrize(
     ("scenario", "said"),
     [
-        ("no_driver", None),
+        pytest.param("no_driver", None, marks=pytest.mark.long),
         ("no_permission", "NVIDIA GeForce RTX 2080 Ti is here, but TensorFlow cannot use it"),
-        ("mig", "is here, but TensorFlow cannot use it"),
+        pytest.param("mig", "is here, but TensorFlow cannot use it", marks=pytest.mark.long),
     ],
 )
 def test_a_gpu_that_cannot_be_used_or_read_is_said_and_the_study_goes_on(

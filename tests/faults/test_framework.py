@@ -15,7 +15,7 @@ from autotune.trial import Failure, FailureKind, Stage, TrialState
 from tests.end_to_end.person import TRUST, Person
 from tests.faults.troubled import NET
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(600)]
 
 STUDY = (
     *TRUST,

@@ -13,7 +13,7 @@ from autotune.record.lines import FILE_NAME
 from tests.end_to_end.person import Person
 from tests.faults.rehearsed import Rehearsed
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(400)]
 
 _TRIALS = 200
 _SETTLED = 50  # trials after which everything has been imported and every cache is filled

@@ -74,7 +74,11 @@ def space_of(batches: dict[str, int]) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("start", "kinds"), [("start", ("sigkill", "sigsegv")), ("prepare", ("closes_its_pipes", "babbles", "sigabrt"))]
+    ("start", "kinds"),
+    [
+        ("start", ("sigkill", "sigsegv")),
+        pytest.param("prepare", ("closes_its_pipes", "babbles", "sigabrt"), marks=pytest.mark.long),
+    ],
 )
 def test_a_worker_that_dies_once_at_every_place_changes_nothing_that_is_found(
     person: Person, undisturbed: Rehearsed, start: str, kinds: tuple[str, ...]
@@ -92,7 +96,10 @@ def test_a_worker_that_dies_once_at_every_place_changes_nothing_that_is_found(
 
 @pytest.mark.parametrize(
     ("place", "stage", "kinds"),
-    [("probe.screen", Stage.SCREEN, tuple(KINDS)), ("train.verify", Stage.VERIFY, SOME)],
+    [
+        ("probe.screen", Stage.SCREEN, tuple(KINDS)),
+        pytest.param("train.verify", Stage.VERIFY, SOME, marks=pytest.mark.long),
+    ],
 )
 def test_each_candidate_meets_another_fault_and_the_one_that_meets_none_wins(
     person: Person, place: str, stage: Stage, kinds: tuple[str, ...]
@@ -110,6 +117,7 @@ def test_each_candidate_meets_another_fault_and_the_one_that_meets_none_wins(
     }
 
 
+@pytest.mark.long
 def test_each_finalist_meets_another_fault_and_float32_stays(person: Person) -> None:
     """A failure uses none of the error level, so every finalist has its turn."""
     batches = batches_of(SOME)
@@ -163,8 +171,8 @@ def test_without_a_baseline_there_is_no_study_and_one_line_says_why(
     ("place", "kind"),
     [
         ("evaluate", "sigsegv"),
-        ("export", "sleeps"),
-        ("reload", "stops"),
+        pytest.param("export", "sleeps", marks=pytest.mark.long),
+        pytest.param("reload", "stops", marks=pytest.mark.long),
     ],
 )
 def test_a_fault_during_the_export_costs_the_export_and_not_the_answer(
@@ -180,7 +188,7 @@ def test_a_fault_during_the_export_costs_the_export_and_not_the_answer(
     assert study.view.exported is None
 
 
-@pytest.mark.parametrize("kind", ["raises_memory_error", "sigkill", "sleeps"])
+@pytest.mark.parametrize("kind", ["raises_memory_error", "sigkill", pytest.param("sleeps", marks=pytest.mark.long)])
 def test_a_model_that_cannot_be_taken_apart_costs_nothing_but_its_explanation(
     person: Person, undisturbed: Rehearsed, kind: str
 ) -> None:

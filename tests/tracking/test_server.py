@@ -73,6 +73,7 @@ def server(tmp_path: Path, store: Store) -> Iterator[Server]:
         server.kill()
 
 
+@pytest.mark.long
 def test_a_study_outlives_a_server_that_is_killed_started_again_and_hangs(
     config: Config, store: Store, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -290,6 +290,7 @@ def test_a_model_with_a_persons_own_layer_is_evaluated_exported_and_reloaded(own
             assert worker.reload(ReloadArgs(str(path), str(reference), "float32", builder="nets.collapsing")) < 1e-5
 
 
+@pytest.mark.long
 def test_a_worker_that_has_grown_is_replaced_and_its_successor_goes_on(own: Any) -> None:
     made = own(max_worker_growth_mb=0.001)
     first = made.train(people.candidate(), seed=1)
@@ -343,6 +344,7 @@ def too_large(*, widths, input_shape, num_classes):
 '''
 
 
+@pytest.mark.long
 def test_models_that_do_not_fit_together_are_timed_apart(own: Any, folder: Path) -> None:
     (folder / "lonely.py").write_text(LONELY, encoding="utf-8")
     made = own(build="lonely.mlp")
@@ -359,6 +361,7 @@ def test_models_that_do_not_fit_together_are_timed_apart(own: Any, folder: Path)
     assert [facts.pid for _, facts, _ in made.workers if psutil.pid_exists(facts.pid)] == [made.pid]
 
 
+@pytest.mark.long
 def test_a_candidate_that_does_not_fit_alone_has_run_out_of_memory(own: Any, folder: Path) -> None:
     (folder / "lonely.py").write_text(LONELY, encoding="utf-8")
     made = own(build="lonely.too_large")

@@ -10,12 +10,14 @@ Candidates that differ in steps_per_execution alone train alike, so that one of 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import fmean, median
+from statistics import fmean
 
+from autotune.decide import timing
 from autotune.hardware.device import Device, detect
 from autotune.hardware.host import Host
 from autotune.hardware.nvml import NvmlReport, NvmlStatus
@@ -209,11 +211,17 @@ class Landscape:
         return self.effects[self.trained(candidate)]
 
     def speedup(self, candidate: Candidate) -> float:
-        """The truth of this landscape: over all blocks of all processes, the median ratio of throughputs."""
-        if candidate == self.baseline:
-            return 1.0
-        ratios = [ratio for timing in self.timings[candidate] for ratio in timing.ratios]
-        return median(ratios) * candidate.batch_size / self.baseline.batch_size if ratios else 0.0
+        """The truth of this landscape: the product's own estimator over all pairs of blocks of all processes."""
+        return self._speedups[candidate]
+
+    @cached_property
+    def _speedups(self) -> dict[Candidate, float]:
+        found = {self.baseline: 1.0}
+        for candidate in self.candidates:
+            ratios = [math.log(ratio) for one in self.timings[candidate] for ratio in one.ratios]
+            scale = candidate.batch_size / self.baseline.batch_size
+            found[candidate] = math.exp(timing.centre(ratios)) * scale if ratios else 0.0
+        return found
 
     def loss(self, candidate: Candidate) -> float:
         """The truth of this landscape: mean paired loss of accuracy over all recorded seeds; infinite for a failure."""

@@ -1,4 +1,4 @@
-"""True studies of what is searched only when asked for: the front, and layers that fall back to float32."""
+"""A true study in which float16 is too small for a model, whose layers fall back to float32 one after another."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import pytest
 from autotune.record import events as ev
 from autotune.record.lines import read
 from autotune.record.view import StudyView
-from autotune.report.front import front_of
 from autotune.trial import FailureKind, Stage, TrialState
 from tests.end_to_end.person import STUDY, Person, run_folders
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 WIDE = """
     import keras
@@ -41,7 +40,6 @@ def view_of(person: Person) -> tuple[Path, StudyView]:
     return folder, StudyView.of(read(folder / "record.jsonl"))
 
 
-@pytest.mark.bench  # two to three minutes: `make bench` runs it
 def test_float16_that_overflows_is_mended_layer_by_layer(tmp_path):
     person = Person(tmp_path)
     (tmp_path / "models" / "wide.py").write_text(textwrap.dedent(WIDE), encoding="utf-8")
@@ -72,22 +70,3 @@ def test_float16_that_overflows_is_mended_layer_by_layer(tmp_path):
         trained = person.autotune(*settings, "--trust", "clusters", "--trust", "scores")
         assert trained.returncode == 0, trained.stderr
         assert "training mixed_float16 (float32: large, small) batch=128" in trained.stdout
-
-
-def test_a_front_of_a_true_study(tmp_path):
-    person = Person(tmp_path)
-    done = person.autotune(*asked("objective=pareto", "search.trials=5"))
-    assert done.stderr == ""
-    folder, view = view_of(person)
-    assert done.returncode == (0 if view.decided.winner else 3)
-    candidates = [trial for number, trial in view.trials.items() if number]
-    trained = [trial for trial in candidates if trial.state in (TrialState.PASSED, TrialState.REJECTED)]
-    assert trained
-    assert all(len(trial.accuracy.seeds) == 3 for trial in trained)
-    front = front_of(view)
-    assert {trial.number for trial in front.points} <= {trial.number for trial in trained}
-    summary = (folder / "report" / "summary.md").read_text(encoding="utf-8")
-    for trial in front.points:
-        assert f"**front, trial {trial.number}**" in summary
-    fastest = max(trained, key=lambda trial: trial.speedup.estimate)
-    assert fastest in front.points or fastest.confirmation is not None, "a confirmed figure may have put it elsewhere"
