@@ -139,9 +139,10 @@ def _policy(view: StudyView, trial: TrialView, alone: Factor | None) -> Iterator
     text = f"{percent(effect.share_16bit)} of {told} in {dtype}"
     if alone is not None and alone.against != BASELINE_TRIAL:
         text += f", alone {alone.ratio:.2f}x (over trial {alone.against})"
-    yield text
-    if _is_slow(trial, alone):
-        yield from _why_not_faster(view, trial, view.trials[alone.against if alone is not None else BASELINE_TRIAL])
+    float32 = view.trials[alone.against if alone is not None else BASELINE_TRIAL]
+    reasons = list(_why_not_faster(view, trial, float32)) if _is_slow(trial, alone) else []
+    # Of one that was given up the line is half full already, and its reason is what a person asks for.
+    yield from [*reasons, text] if trial.probe.hopeless_below is not None else [text, *reasons]
 
 
 def _why_not_faster(view: StudyView, trial: TrialView, float32: TrialView) -> Iterator[str]:

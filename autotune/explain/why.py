@@ -82,7 +82,7 @@ def _ruled_out(view: StudyView, trial: TrialView) -> Iterable[str]:
 def _given_up(trial: TrialView) -> str:
     assert trial.probe is not None
     pairs = len(trial.probe.block_step_ms)
-    return f"given up after {pairs} pairs: clearly slower than the {trial.probe.hopeless_below:.2f}x it had to reach"
+    return f"given up after {pairs} pairs: clearly below {trial.probe.hopeless_below:.2f}x"
 
 
 def _ended(view: StudyView, trial: TrialView) -> str:
