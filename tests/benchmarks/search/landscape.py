@@ -21,7 +21,7 @@ from autotune.decide import timing
 from autotune.hardware.device import Device, detect
 from autotune.hardware.host import Host
 from autotune.hardware.nvml import NvmlReport, NvmlStatus
-from autotune.trial import Candidate, DatasetFacts, Effect, Failure, Xla
+from autotune.trial import Candidate, DatasetFacts, Effect, Failure, Interval, Xla
 
 FORMAT = 1
 
@@ -218,10 +218,33 @@ class Landscape:
     def _speedups(self) -> dict[Candidate, float]:
         found = {self.baseline: 1.0}
         for candidate in self.candidates:
-            ratios = [math.log(ratio) for one in self.timings[candidate] for ratio in one.ratios]
-            scale = candidate.batch_size / self.baseline.batch_size
-            found[candidate] = math.exp(timing.centre(ratios)) * scale if ratios else 0.0
+            ratios = self._ratios(candidate)
+            found[candidate] = math.exp(timing.centre(ratios)) if ratios else 0.0
         return found
+
+    def interval(self, candidate: Candidate) -> Interval | None:
+        """How well that truth is known; None where the pairs are too few, and for the baseline."""
+        ratios = self._ratios(candidate)
+        return timing.speedup(ratios) if len(ratios) >= timing.FEWEST_PAIRS else None
+
+    def _ratios(self, candidate: Candidate) -> list[float]:
+        """Log of the speedup by each pair of blocks of all processes."""
+        scale = candidate.batch_size / self.baseline.batch_size
+        own = [] if candidate == self.baseline else self.timings[candidate]
+        return [math.log(ratio * scale) for one in own for ratio in one.ratios]
+
+    def contenders(self, within: float, half_width: float) -> list[Candidate]:
+        """Feasible candidates that may be so near to the best, while any of them is not known so well yet.
+
+        Args:
+            within: of the best's speedup, as a share.
+            half_width: of the interval of each, as a share of it.
+        """
+        known = {one: found for one in self.feasible if (found := self.interval(one)) is not None}
+        best = max((found.estimate for found in known.values()), default=1.0)
+        near = {one: found for one, found in known.items() if found.high >= best * (1 - within)}
+        vague = any(found.high > found.low * (1 + 2 * half_width) for found in near.values())
+        return list(near) if vague else []
 
     def loss(self, candidate: Candidate) -> float:
         """The truth of this landscape: mean paired loss of accuracy over all recorded seeds; infinite for a failure."""

@@ -15,7 +15,7 @@ from statistics import median
 from tests.benchmarks.search import lines as files
 from tests.benchmarks.search.landscape import InForce, Landscape
 from tests.benchmarks.search.measuring import HOPELESS, Measuring, minutes
-from tests.benchmarks.search.plans import PLANS, SEEDS, TURNS, Plan
+from tests.benchmarks.search.plans import FURTHER, PLANS, SEEDS, TURNS, Plan
 from tests.benchmarks.truth.workers import REPOSITORY
 
 
@@ -32,7 +32,7 @@ def finished(found: Landscape, plan: Plan) -> Landscape:
         )
     turns = {len(timings) for timings in found.timings.values()}
     if len(turns) > 1:
-        thinned.append(f"candidates were timed in {min(turns)} to {max(turns)} processes")
+        thinned.append(f"candidates were timed in {min(turns)} to {max(turns)} processes, those near the best in most")
     thinned.append("which examples a model gets right, and the conditions of each block, are not kept")
     load = (min(loads), median(loads), max(loads))
     head = replace(found.head, load=load, minutes=minutes(found), thinned=tuple(thinned))
@@ -47,13 +47,14 @@ def main() -> None:
     parser.add_argument("--into", type=Path, default=files.FOLDER, help="folder of the landscape")
     parser.add_argument("--minutes", type=float, help="after which no further seed or turn begins")
     parser.add_argument("--turns", type=int, default=TURNS, help="fresh processes that time every candidate")
+    parser.add_argument("--further", type=int, default=FURTHER, help="processes that time only what may be the best")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="of the trainings")
     parser.add_argument("--calm", type=float, default=1.0, help="wait while others use a larger share of all cores")
     asked = parser.parse_args()
     for folder in (asked.work, asked.into):
         folder.mkdir(parents=True, exist_ok=True)
-    plan = PLANS[asked.model]
-    plan = replace(plan, minutes=asked.minutes or plan.minutes, turns=asked.turns, seeds=asked.seeds)
+    plan = replace(PLANS[asked.model], turns=asked.turns, further=asked.further, seeds=asked.seeds)
+    plan = replace(plan, minutes=asked.minutes or plan.minutes)
     try:
         measuring = Measuring(asked.model, plan, asked.work, asked.calm)
     except ValueError as error:

@@ -2,7 +2,8 @@
 
 In each turn a fresh worker times every candidate beside the baseline, in an order of its own, and then trains each
 group of candidates that train alike on some of the seeds. So each figure of a candidate comes from several moments, and
-a machine that drifts does so for all. Everything goes through the executor of the product, one worker at a time.
+a machine that drifts does so for all. Then what may be near to the best is timed in further processes until it is told
+apart: which is the best is otherwise a matter of noise. Everything goes through the executor of the product.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _QUIETER = 1.5
 
 # How long the machine is watched for what others take of it [s].
 _WATCHED_S = 3.0
+
+NEAR, HALF_WIDTH = 0.05, 0.015
+"""Those that may come within this share of the best are timed again until each is known to this share."""
 
 HOPELESS = 3.0
 """A group that loses this many margins on average over the seeds of the first turn is trained no further."""
@@ -108,24 +112,36 @@ class Measuring:
         try:
             for turn in range(self._plan.turns):
                 self._turn(turn)
+            for turn in range(self._plan.turns, self._plan.turns + self._plan.further):
+                # A new object, which remembers nothing of what it was asked before this turn.
+                near = replace(self.found).contenders(within=NEAR, half_width=HALF_WIDTH)
+                if not near or minutes(self.found) > self._plan.minutes:
+                    break
+                self._timed(turn, near)
         finally:
             self._executor.close()
         return self.found
 
-    def _turn(self, turn: int) -> None:
+    def _timed(self, turn: int, candidates: list[Candidate] | None = None) -> bool:
+        """Time them, or all, in a fresh process, in an order of its own; whether there was time for that."""
         self._waited()
         self._executor.replace()
         self._asked_at = time.monotonic()
         self._executor.start()
         if not self._has_timing(self.baseline, turn):
             self._time(self.baseline, None, turn)
-        order = list(self.candidates)
+        order = list(self.candidates if candidates is None else candidates)
         random.Random(turn).shuffle(order)
         for candidate in order:
             if turn and minutes(self.found) > self._plan.minutes:
-                return
+                return False
             if not self._has_timing(candidate, turn):
                 self._time(candidate, self.baseline, turn)
+        return True
+
+    def _turn(self, turn: int) -> None:
+        if not self._timed(turn):
+            return
         per_turn = -(-self._plan.seeds // self._plan.turns)
         for seed in range(per_turn * turn, min(self._plan.seeds, per_turn * (turn + 1))):
             if minutes(self.found) > self._plan.minutes:

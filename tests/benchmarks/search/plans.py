@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from autotune.config.schema import Config
 
 TURNS = 2
+FURTHER = 10
 PAIRS = 10
 SEEDS = 6
 
@@ -18,6 +19,7 @@ class Plan:
     Attributes:
         overrides: of the study that this is a landscape of; all that its space could take from the device is in them.
         minutes: after which no further turn or seed begins.
+        further: turns at most that time only those that may be near to the best, until they are told apart.
     """
 
     overrides: tuple[str, ...]
@@ -25,6 +27,7 @@ class Plan:
     turns: int = TURNS
     seeds: int = SEEDS
     evaluations: int = 6
+    further: int = FURTHER
 
 
 PLANS = {

@@ -32,11 +32,22 @@ def test_the_truth_is_pooled_over_all_processes_and_seeds() -> None:
     made = small()
     good, bad = made.candidates
 
-    assert made.speedup(good) == pytest.approx(2.0)  # the median of 2, 1, 0.5, 1 and 0.8 at twice the batch
+    assert made.speedup(good) == pytest.approx(2.0)  # the centre of 2, 1, 0.5, 1 and 0.8 at twice the batch
     assert made.loss(good) == pytest.approx(0.006)
     assert made.loss(bad) == pytest.approx(0.02)
     assert made.speedup(bad) > made.speedup(good)
     assert made.best == good
+
+
+def test_what_may_be_the_best_is_named_until_it_is_told_apart() -> None:
+    noisy, quiet = made_up.landscape(noise=0.1), made_up.landscape(noise=0.001)
+    near = noisy.contenders(within=0.05, half_width=0.015)
+
+    assert noisy.best in near
+    assert set(near) < set(noisy.feasible), "the slow ones are known well enough"
+    assert all(noisy.loss(one) <= noisy.head.margin for one in near)
+    assert quiet.contenders(within=0.05, half_width=0.015) == []
+    assert noisy.interval(noisy.baseline) is None
 
 
 def test_one_whose_training_failed_is_never_the_best() -> None:

@@ -177,3 +177,16 @@ def test_each_plan_is_a_configuration(model: str, tmp_path: Path) -> None:
     assert config.train.examples
     assert config.train.epochs
     assert config.search.timing.min_pairs == config.search.timing.max_pairs
+
+
+def test_what_may_be_the_best_is_timed_in_further_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        Landscape, "contenders", lambda self, **_: [self.candidates[0]] if len(self.timings[self.baseline]) < 5 else []
+    )
+    found, _ = measured(tmp_path, World())
+    near, *others = found.candidates
+
+    assert [one.turn for one in found.timings[near]] == [0, 1, 2, 3, 4]
+    assert len({one.process for one in found.timings[near]}) == 5
+    assert {len(found.timings[one]) for one in others} == {2}
+    assert "were timed in 2 to 5 processes" in " ".join(finished(found, PLAN).head.thinned)
