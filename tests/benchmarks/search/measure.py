@@ -26,9 +26,10 @@ def finished(found: Landscape, plan: Plan) -> Landscape:
     few = [one for one, runs in found.trainings.items() if len(runs) < everyone]
     thinned = [f"override {override}" for override in plan.overrides if override.startswith("model.")]
     if few:
+        why = f"they lost over {HOPELESS:g} margins or the time was up"
         thinned.append(
-            f"{len(few)} of {len(found.trainings)} groups were trained on fewer than {everyone} seeds, since they lost over"
-            f" {HOPELESS:g} margins or the time was up: a further seed is served as the baseline's plus a recorded loss"
+            f"{len(few)} of {len(found.trainings)} groups were trained on fewer than {everyone} seeds, since {why}: a"
+            " further seed is served as the baseline's plus a recorded loss"
         )
     turns = {len(timings) for timings in found.timings.values()}
     if len(turns) > 1:
