@@ -67,7 +67,7 @@ test: check ## Run everything that CI runs: the checks and all tests
 test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
 	@$(PY) -m pytest -n auto -m 'not slow and not long and not gpu and not browser and not bench and not truth'
 
-test-long: setup ## Run the long tests, for which CI has no time (about a quarter of an hour)
+test-long: setup ## Run the long tests, for which CI has no time
 	@$(PY) -m pytest -m long
 
 # Each of the four tests in tests/fuzz gets as many cases; what fails is kept in .pytest_cache and tried first next time.

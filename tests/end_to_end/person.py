@@ -86,6 +86,12 @@ STUDY = (
 """A small study of the person's own: three candidates, of which a batch of 128 is several times as fast."""
 
 
+def study_with(*arguments: str) -> list[str]:
+    """The small study, with other settings where the arguments say so."""
+    replaced = {argument.partition("=")[0] for argument in arguments}
+    return [*(one for one in STUDY if one.partition("=")[0] not in replaced), *arguments]
+
+
 @dataclass
 class Person:
     """Somebody who works in a folder of their own.

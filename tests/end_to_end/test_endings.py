@@ -11,7 +11,7 @@ import pytest
 from autotune.record import events as ev
 from autotune.record.lines import read
 from autotune.record.view import StudyView
-from tests.end_to_end.person import STUDY, Person, run_folders, runs_of
+from tests.end_to_end.person import STUDY, Person, run_folders, runs_of, study_with
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,8 +43,7 @@ def one_line(done: Any) -> str:
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(tmp_path, arguments, said):
     person = Person(tmp_path)
-    replaced = {argument.partition("=")[0] for argument in arguments}
-    done = person.autotune(*(a for a in STUDY if a.partition("=")[0] not in replaced), *arguments)
+    done = person.autotune(*study_with(*arguments))
     assert said in one_line(done)
     assert person.written() == set()
     assert person.changed() == set()

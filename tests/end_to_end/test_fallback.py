@@ -11,7 +11,7 @@ from autotune.record import events as ev
 from autotune.record.lines import read
 from autotune.record.view import StudyView
 from autotune.trial import FailureKind, Stage, TrialState
-from tests.end_to_end.person import STUDY, Person, run_folders
+from tests.end_to_end.person import Person, run_folders, study_with
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -29,12 +29,6 @@ WIDE = """
 """A model whose activations float16 does not hold, between two of its layers."""
 
 
-def asked(*arguments: str) -> list[str]:
-    """The small study, with other settings where these say so."""
-    replaced = {argument.partition("=")[0] for argument in arguments}
-    return [*(one for one in STUDY if one.partition("=")[0] not in replaced), "tracking=off", *arguments]
-
-
 def view_of(person: Person) -> tuple[Path, StudyView]:
     [folder] = run_folders(person)
     return folder, StudyView.of(read(folder / "record.jsonl"))
@@ -45,7 +39,7 @@ def test_float16_that_overflows_is_mended_layer_by_layer(tmp_path):
     (tmp_path / "models" / "wide.py").write_text(textwrap.dedent(WIDE), encoding="utf-8")
     (tmp_path / "my_conf" / "model" / "wide.yaml").write_text("name: wide\n_target_: models.wide.build\nwidths: []\n")
     only = ("search.policies=[mixed_float16]", "search.batch_sizes=[128]", "search.fallback=true", "search.budget=null")
-    done = person.autotune(*asked("model=wide", *only))
+    done = person.autotune(*study_with("tracking=off", "model=wide", *only))
     assert done.stderr == ""
     folder, view = view_of(person)
     [harm] = [event for event in read(folder / "record.jsonl") if isinstance(event, ev.HarmMeasured)]

@@ -64,7 +64,7 @@ def test_a_study_whose_parent_is_killed_twice_goes_on_and_ends(tmp_path: Path) -
     ][: sum(isinstance(event, _MEASURED) for event in before)], "what was measured stands"
     screened = [e.trial for e in events if isinstance(e, ev.Probed | ev.TrialFailed) and e.stage is Stage.SCREEN]
     ended = any(isinstance(e, ev.Note) and e.topic == "budget" and "screening ended" in e.text for e in events)
-    trials = len(screened) if ended else 3  # a busy machine may use up screening's share of the budget
+    trials = len(screened) if ended else 3  # on a busy machine the budget may end screening
     assert sorted(screened) == list(range(1, trials + 1)), "the trials are a total, and none is measured twice"
     trained = [(e.trial, e.stage, e.run.seed) for e in events if isinstance(e, ev.Trained)]
     assert len(trained) == len(set(trained)), "no seed is trained twice"

@@ -19,7 +19,7 @@ from autotune.record.lines import read
 from autotune.record.view import StudyView
 from autotune.report.front import front_of
 from autotune.trial import AccuracyVerdict, Stage, TimingVerdict, TrialState
-from tests.end_to_end.person import STUDY, TRUST, Person, run_folders, runs_of
+from tests.end_to_end.person import TRUST, Person, run_folders, runs_of, study_with
 
 pytestmark = [
     pytest.mark.slow,
@@ -49,9 +49,7 @@ class Finished:
 
 def finished(folder: Path, *arguments: str) -> Finished:
     person = Person(folder)
-    replaced = {argument.partition("=")[0] for argument in arguments}
-    own = (argument for argument in STUDY if argument.partition("=")[0] not in replaced)
-    done = person.autotune(*own, *arguments)
+    done = person.autotune(*study_with(*arguments))
     [run] = run_folders(person)
     return Finished(person, done.returncode, done.stdout, done.stderr, run)
 
