@@ -31,10 +31,14 @@ def handled() -> Iterator[None]:
     """Signals are handled within.
 
     If there was one they are still handled afterwards, up to the process's end, since a deadline stands; no more is
-    raised then.
+    raised then. Whoever answers one may be cut off by the next, at any step: what is raised then ends here, since
+    Python would answer it with a traceback and with a status of its own.
 
     What is ignored stays ignored, as `nohup` or a shell's background job wants it, and a handler that somebody has
     installed stays too. Off the main thread, which has all signals, nothing is done.
+
+    Raises:
+        SystemExit: for a `KeyboardInterrupt` that nobody has answered.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -45,6 +49,9 @@ def handled() -> Iterator[None]:
     before = {one: signal.signal(one, lambda signum, _: interruption.arrive(signum)) for one in taken}
     try:
         yield
+    except KeyboardInterrupt:
+        interruption.leave()
+        raise SystemExit(interruption.wish().status) from None
     finally:
         interruption.leave()
         if interruption.wish().asked:

@@ -165,6 +165,21 @@ def test_a_third_ctrl_c_ends_it_at_once(run: Run) -> None:
     assert run.complaint() == ""  # not for being out of time
 
 
+def test_what_comes_while_an_earlier_one_is_answered_makes_neither_traceback_nor_other_status() -> None:
+    """Between an `except KeyboardInterrupt` and its first line there is room for the next signal."""
+    script = (
+        "import signal, sys\n"
+        "from autotune.cli import signals\n"
+        "with signals.handled():\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    except KeyboardInterrupt:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_termination_finishes_a_report_for_which_there_is_time(run: Run, signum: int, status: int) -> None:
     run.start("sleep", report_s=0.5)
