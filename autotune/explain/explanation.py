@@ -122,8 +122,7 @@ def _assumptions(situation: Situation, own: Forecast | None) -> tuple[str, ...]:
     host = situation.forecaster.host
     said = [
         f"rates of {situation.target.title}: {situation.target.source}",
-        f"the host's part of a step: {host.source}; the band lets it be 0.3 to 1.3 times that",
-        "the device reaches 70 % of its peaks (the band: 35 to 100 %), products less by tile and wave efficiency",
+        f"the host's part of a step: {host.source}; {situation.forecaster.surroundings}",
         "without XLA every operation reads and writes memory, as the traced step has them; the band lets all be fused",
         "nothing was timed on the target: predictions rank, and the study measures",
     ]

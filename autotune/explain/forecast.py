@@ -8,80 +8,23 @@ the host is, how much is fused, and which share of its peaks the device reaches.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from autotune.config.hardware import DeviceKind
-from autotune.explain.costs import LayerCost, layer_costs
+from autotune.explain.assumed import LARGE_BYTES, MEASURED, PUBLISHED, PUBLISHED_HOST, Host, Surroundings
+from autotune.explain.costs import SIZES, LayerCost, layer_costs
 from autotune.hardware.profile import Profile
-from autotune.trial.anatomy import Calibration, ModelAnatomy, StepAnatomy
-
-# One call of Keras's train function beside the step itself: 24.1 - 22.0 ms measured with 1 and 8 steps a call.
-_CALL_MS = 2.0
-
-# Handing one kernel to a GPU; CUDA's documentation and TensorFlow's profiler show 3 to 10 us.
-_OPERATION_US = 6.0
-
-# The one public run of this kind: the CIFAR MLP 3072-3000-1000-10 on an RTX 2080, batch 32, 50 epochs of 1,563 steps in
-# 501 s. Its step has 60 kernels, and this module gives it 1.6 ms on the device; the rest was the host's.
-_PUBLIC_STEP_MS = 501e3 / (50 * 1563)
-_PUBLIC_DEVICE_MS = 1.6
-_PUBLIC_KERNELS = 60
+from autotune.trial.anatomy import Calibration, LayerAnatomy, ModelAnatomy, StepAnatomy
 
 # What remains of a step's operations when XLA has fused them. An assumption: its clusters differ.
 FUSED_OPERATIONS = 0.3
 
-# Two policies do not have quite the same host's part.
+# Two policies or batches do not have quite the same host's part, and two batches do not reach the same share of the
+# rates: on a CPU a perceptron reached up to 1.4 times as much at 256 as at 32, a convolutional network less.
 _HOST_DIFFERS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """The host's part of a step.
-
-    Attributes:
-        call_ms: of one call of the train function, whatever the number of its steps [ms].
-        step_ms: of one step besides, such as the input pipeline [ms].
-        batch_size: that `step_ms` is of and grows with; None where it does not, or nobody knows.
-        operation_us: of one kernel [microseconds].
-        source: where these are from.
-    """
-
-    call_ms: float
-    step_ms: float
-    operation_us: float
-    source: str
-    batch_size: int | None = None
-
-    def input_ms(self, batch_size: int) -> float:
-        """`step_ms` for a batch of that size."""
-        return self.step_ms * (1.0 if self.batch_size is None else batch_size / self.batch_size)
-
-
-PUBLISHED_HOST = Host(
-    _CALL_MS,
-    _PUBLIC_STEP_MS - _PUBLIC_DEVICE_MS - _CALL_MS - _PUBLIC_KERNELS * _OPERATION_US / 1e3,
-    _OPERATION_US,
-    "the one public run of this kind (CIFAR MLP on an RTX 2080, 6.4 ms a step)",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """One way things may be: a factor on the host's part, the share of its peaks that the device reaches, fusion."""
-
-    host: float
-    efficiency: float
-    fused: bool
-
-
-TYPICAL = Scenario(1.0, 0.7, fused=False)
-
-# A modern host is about three times as fast as the one of the public run.
-_CORNERS = tuple(
-    Scenario(host, efficiency, fused)
-    for host, efficiency, fused in itertools.product((0.3, 1.3), (0.35, 1.0), (False, True))
-)
+_DEVICE_DIFFERS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +106,21 @@ class Gain:
 
 
 def gain(faster: Forecast, reference: Forecast) -> Gain:
-    """Of one setting over another; in each scenario both are in the same surroundings."""
+    """Of one setting over another; in each scenario both are in much the same surroundings."""
     more = faster.setting.batch_size / reference.setting.batch_size
-    ratios = []
-    for (host, device), (own_host, own_device) in zip(reference.by_scenario, faster.by_scenario, strict=True):
-        for differs in (1 - _HOST_DIFFERS, 1.0, 1 + _HOST_DIFFERS):
-            factor = differs if faster.setting.policy != reference.setting.policy else 1.0
-            ratios.append(more * (host + device) / (own_host * factor + own_device))
+    same_policy = faster.setting.policy == reference.setting.policy
+    host_differs = _around_one(0.0 if same_policy and more == 1 else _HOST_DIFFERS)
+    device_differs = _around_one(0.0 if more == 1 else _DEVICE_DIFFERS)
+    ratios = [
+        more * (host + device) / (own_host * on_host + own_device * on_device)
+        for (host, device), (own_host, own_device) in zip(reference.by_scenario, faster.by_scenario, strict=True)
+        for on_host, on_device in itertools.product(host_differs, device_differs)
+    ]
     return Gain(more * reference.step_ms / faster.step_ms, min(ratios), max(ratios))
+
+
+def _around_one(by: float) -> tuple[float, float]:
+    return (1 - by, 1 + by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,21 +131,22 @@ class Forecaster:
         facts: the model's.
         target: with the rates to divide by.
         host: that feeds it.
+        surroundings: how far both may be off.
+        new_memory_gb_s: bandwidth of results of `LARGE_BYTES` and more; None where it is as for the others.
     """
 
     facts: ModelAnatomy
     target: Profile
     host: Host = PUBLISHED_HOST
+    surroundings: Surroundings = PUBLISHED
+    new_memory_gb_s: float | None = None
 
     def forecast(self, setting: Setting) -> Forecast | None:
         """The step, or None where the target's rates or the model under that policy are not known."""
         step = self.step_of(setting.policy)
         if step is None or self.target.bandwidth_gb_s is None or not self.knows_xla(on=setting.xla):
             return None
-        slots = self.facts.variables_per_weight
-        costs, fused = (
-            layer_costs(step, self.target, setting.batch_size, fused=flag, slots=slots) for flag in (setting.xla, True)
-        )
+        costs, fused = (self._costs(step, setting.batch_size, fused=flag) for flag in (setting.xla, True))
         if any(cost.time_ms is None for cost in costs):
             return None
         kernels = step.operations * (FUSED_OPERATIONS if setting.xla else 1.0)
@@ -203,19 +154,35 @@ class Forecaster:
         kernels_ms = kernels * self.host.operation_us / 1e3
         input_ms = self.host.input_ms(setting.batch_size)
         host_ms = call_ms + kernels_ms + input_ms
-        outside = step.layers[-1].name
+        efficiency = self.surroundings.efficiency
         return Forecast(
             setting,
             call_ms,
             kernels_ms,
             input_ms,
-            _sum(costs) / TYPICAL.efficiency,
-            sum(cost.time_ms or 0.0 for cost in costs if cost.name == outside) / TYPICAL.efficiency,
+            _sum(costs) / efficiency,
+            (costs[-1].time_ms or 0.0) / efficiency,
             tuple(
-                (host_ms * corner.host, _sum(fused if corner.fused else costs) / corner.efficiency)
-                for corner in _CORNERS
+                (host_ms * factor, _sum(fused if all_fused else costs) / reached)
+                for factor, reached, all_fused in self.surroundings.corners
             ),
             costs,
+        )
+
+    def _costs(self, step: StepAnatomy, batch_size: int, *, fused: bool) -> tuple[LayerCost, ...]:
+        slots = self.facts.variables_per_weight
+        costs = layer_costs(step, self.target, batch_size, fused=fused, slots=slots)
+        if self.new_memory_gb_s is None or self.target.bandwidth_gb_s is None:
+            return costs
+        in_new = replace(self.target, bandwidth_gb_s=self.new_memory_gb_s)
+        slower = layer_costs(step, in_new, batch_size, fused=fused, slots=slots)
+        # A gradient of weights is written once; the rate is of bytes read and written.
+        per_ms = 2 * (1 / self.new_memory_gb_s - 1 / self.target.bandwidth_gb_s) / 1e6
+        return tuple(
+            _later(
+                slow if _output_bytes(layer, batch_size / step.batch_size) >= LARGE_BYTES else cost, gradient * per_ms
+            )
+            for layer, cost, slow, gradient in zip(step.layers, costs, slower, _large_gradients(step), strict=True)
         )
 
     def knows_xla(self, *, on: bool) -> bool:
@@ -237,9 +204,17 @@ class Forecaster:
 
 
 def calibrated(
-    target: Profile, calibration: Calibration, feed_ms: float | None, batch_size: int
-) -> tuple[Profile, Host]:
-    """The device here with the rates that were measured on it, and its own host, which makes a batch in `feed_ms`."""
+    facts: ModelAnatomy, target: Profile, calibration: Calibration, feed_ms: float | None, batch_size: int
+) -> Forecaster:
+    """For the device here, with the rates that were measured on it, and its own host.
+
+    Args:
+        facts: the model's.
+        target: as published.
+        calibration: of this host.
+        feed_ms: in which the host makes a batch [ms]; None if it was not timed.
+        batch_size: of that batch.
+    """
     peaks = tuple(sorted(calibration.tflops.items()))
     measured = replace(
         target,
@@ -250,7 +225,7 @@ def calibrated(
         f" {calibration.bandwidth_gb_s:.3g} GB/s; others who use this machine lower them",
     )
     host = Host(calibration.call_ms, feed_ms or 0.0, calibration.operation_us, "a measurement here", batch_size)
-    return measured, host
+    return Forecaster(facts, measured, host, MEASURED, calibration.new_memory_gb_s)
 
 
 def settings(policies: Iterable[str], batch_sizes: Iterable[int], *, xla: Iterable[bool]) -> tuple[Setting, ...]:
@@ -260,6 +235,21 @@ def settings(policies: Iterable[str], batch_sizes: Iterable[int], *, xla: Iterab
 
 def _sum(costs: tuple[LayerCost, ...]) -> float:
     return sum(cost.time_ms or 0.0 for cost in costs)
+
+
+def _output_bytes(layer: LayerAnatomy, ratio: float) -> float:
+    return SIZES.get(layer.output_dtype or "float32", 4) * math.prod(layer.output or (0,)) * ratio
+
+
+def _large_gradients(step: StepAnatomy) -> Iterator[int]:
+    """Bytes of each layer's gradient of its weights, 0 where memory that is there will do."""
+    for layer in step.layers:
+        size = SIZES["float32"] * layer.trainable
+        yield size if size >= LARGE_BYTES else 0
+
+
+def _later(cost: LayerCost, by_ms: float) -> LayerCost:
+    return cost if cost.time_ms is None else replace(cost, time_ms=cost.time_ms + by_ms)
 
 
 def _renamed(step: StepAnatomy, float32: StepAnatomy, policy: str) -> StepAnatomy:

@@ -92,6 +92,5 @@ def situation_on(config: Config, target: Profile, facts: ModelAnatomy, *, here: 
     """
     forecaster = Forecaster(facts, target)
     if here and facts.calibration is not None:
-        measured, host = calibrated(target, facts.calibration, facts.feed_ms, config.train.batch_size)
-        forecaster = Forecaster(facts, measured, host)
+        forecaster = calibrated(facts, target, facts.calibration, facts.feed_ms, config.train.batch_size)
     return Situation.of(config, facts, forecaster)

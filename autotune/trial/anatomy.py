@@ -248,16 +248,19 @@ class Calibration:
     """What this host really does, measured in a few seconds on a machine that others may use too.
 
     Attributes:
-        tflops: by dtype, of a matrix product of 1024 x 1024 x 1024; without a dtype that it does not multiply.
-        bandwidth_gb_s: of adding two arrays that no cache holds.
+        tflops: by dtype, of matrix products of 1024 x 1024 x 1024; without a dtype that it does not multiply.
+        bandwidth_gb_s: of adding an array to another one, neither of which a cache holds.
         operation_us: of one small operation in a compiled function [microseconds].
         call_ms: of one step of `fit` on a model with next to nothing in it [ms].
+        new_memory_gb_s: of results that are so large that the system hands out new memory for each; None in records
+            from before it was measured.
     """
 
     tflops: dict[str, float]
     bandwidth_gb_s: float
     operation_us: float
     call_ms: float
+    new_memory_gb_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ import pytest
 
 from autotune.config.hardware import DeviceKind
 from autotune.explain.advice import advise, batch_sizes, conclusion
+from autotune.explain.assumed import Host
 from autotune.explain.findings import Severity
-from autotune.explain.forecast import Forecaster, Host, Setting
+from autotune.explain.forecast import Forecaster, Setting
 from autotune.explain.situation import Situation
 from autotune.hardware.catalogue import bundled
 from autotune.hardware.profile import Profile

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from autotune.config.schema import CandidateConfig
+from autotune.explain.assumed import PUBLISHED_HOST, Host
 from autotune.explain.findings import KINDS, Severity
-from autotune.explain.forecast import PUBLISHED_HOST, Host
 from autotune.explain.situation import Situation
 from tests.explain.inspected import facts, found, situation
 

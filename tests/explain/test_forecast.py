@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from autotune.explain.advice import advise, batch_sizes, conclusion
-from autotune.explain.forecast import TYPICAL, Forecaster, Host, Setting, calibrated, gain
+from autotune.explain.assumed import LARGE_BYTES, MEASURED, PUBLISHED, Host
+from autotune.explain.forecast import Forecaster, Setting, calibrated, gain
 from autotune.explain.situation import Situation
 from autotune.hardware.catalogue import bundled
 from autotune.trial.anatomy import Calibration
@@ -30,7 +31,7 @@ def test_a_step_is_the_sum_of_its_parts() -> None:
     assert found.kernels_ms == pytest.approx((5 + 4 + 4) * 10e-3)
     products = 3 * 4 * (1e6 + 10 * 2000) / 100e9 * 1e3
     rest = (20e6 + 80) / 100e9 * 1e3
-    assert found.device_ms == pytest.approx((products + rest) / TYPICAL.efficiency)
+    assert found.device_ms == pytest.approx((products + rest) / PUBLISHED.efficiency)
     assert found.step_ms == pytest.approx(found.host_ms + found.device_ms)
     low, high = found.band_ms
     assert low < found.step_ms < high
@@ -126,9 +127,33 @@ def test_bfloat16_is_the_same_step_without_loss_scaling() -> None:
 
 def test_xla_on_a_cpu_is_not_predicted() -> None:
     rates = Calibration({"float32": 0.1, "bfloat16": 0.2}, 20.0, 1.0, 0.5)
-    target, host = calibrated(bundled("cpu_zen4"), rates, feed_ms=0.25, batch_size=32)
-    assert (target.peak_tflops("bfloat16"), target.bandwidth_gb_s) == (0.2, 20.0)
-    assert (host.call_ms, host.step_ms) == (0.5, 0.25)
-    forecaster = Forecaster(cifar_mlp(), target, host)
+    forecaster = calibrated(cifar_mlp(), bundled("cpu_zen4"), rates, feed_ms=0.25, batch_size=32)
+    assert (forecaster.target.peak_tflops("bfloat16"), forecaster.target.bandwidth_gb_s) == (0.2, 20.0)
+    assert (forecaster.host.call_ms, forecaster.host.step_ms) == (0.5, 0.25)
+    assert forecaster.surroundings == MEASURED
     assert forecaster.forecast(Setting("float32", 32)) is not None
     assert forecaster.forecast(Setting("float32", 32, xla=True)) is None
+
+
+def test_results_too_large_for_memory_that_is_there_wait_for_new_pages() -> None:
+    """On this host only; what is smaller costs what it did."""
+    facts = model(10, (1000, 1000))
+    limit = -(-LARGE_BYTES // 4000)
+    small, large = Setting("float32", limit - 1), Setting("float32", limit)
+    reused, new = Forecaster(facts, CARD, HOST), Forecaster(facts, CARD, HOST, new_memory_gb_s=1.0)
+    assert new.forecast(small) == reused.forecast(small)
+    slow, fast = new.forecast(large), reused.forecast(large)
+    assert slow is not None
+    assert fast is not None
+    assert slow.device_ms > fast.device_ms
+    assert slow.optimizer_ms == fast.optimizer_ms
+
+
+def test_so_does_a_gradient_of_many_weights() -> None:
+    facts, own = model(10, (3072, 3000)), Setting("float32", 10)
+    slow = Forecaster(facts, CARD, HOST, new_memory_gb_s=10.0).forecast(own)
+    fast = Forecaster(facts, CARD, HOST).forecast(own)
+    assert slow is not None
+    assert fast is not None
+    written_ms = 4 * 3072 * 3000 * 2 * (1 / 10e9 - 1 / 100e9) * 1e3
+    assert slow.device_ms - fast.device_ms == pytest.approx(written_ms / PUBLISHED.efficiency)
