@@ -167,9 +167,9 @@ def _freedom(values: Sequence[float]) -> int:
 
 @lru_cache(maxsize=1024)
 def _quantile(level: float, freedom: int) -> float:
-    from scipy import stats
+    from scipy import special  # a third of the import of scipy.stats, for the same function
 
-    return float(stats.t.ppf(1 - level, freedom))
+    return float(special.stdtrit(freedom, 1 - level))
 
 
 def paired_proportion(n: int, only_candidate: int, only_baseline: int, level: float = 0.95) -> Interval:
@@ -184,10 +184,10 @@ def paired_proportion(n: int, only_candidate: int, only_baseline: int, level: fl
         only_baseline: examples that only the baseline gets right.
         level: two-sided confidence.
     """
-    from scipy import stats
+    from scipy import special
 
     total, b, c = n + 2, only_candidate + 0.5, only_baseline + 0.5
     centre = (b - c) / total
-    half = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((b + c) - (b - c) ** 2 / total) / total
+    half = float(special.ndtri((1 + level) / 2)) * math.sqrt((b + c) - (b - c) ** 2 / total) / total
     low, high = max(-1.0, centre - half), min(1.0, centre + half)
     return Interval((only_candidate - only_baseline) / n, low, high, level, n, "paired proportions")

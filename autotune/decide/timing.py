@@ -113,7 +113,7 @@ def pooled_speedup(per_process: Sequence[float], level: float = LEVEL) -> Interv
     Raises:
         ValueError: fewer than two processes.
     """
-    from scipy import stats
+    from scipy import special
 
     n = len(per_process)
     if n < 2:
@@ -121,7 +121,7 @@ def pooled_speedup(per_process: Sequence[float], level: float = LEVEL) -> Interv
     logs = [math.log(value) for value in per_process]
     mean = sum(logs) / n
     spread = math.sqrt(sum((value - mean) ** 2 for value in logs) / (n - 1))
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * spread / math.sqrt(n)
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * spread / math.sqrt(n)
     return Interval(
         estimate=math.exp(mean),
         low=math.exp(mean - half),
