@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import os
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,19 @@ from autotune.trial import WorkerFacts
 
 _TOLD = ("TF_", "XLA_", "ONEDNN_", "DNNL_", "OMP_", "CUDA_", "NVIDIA_TF32", "KERAS_")
 _NOT_TOLD = ("TF_TOKEN", "TF_VAR", "TF_CLI")  # Terraform's, among them secrets
+# Keras imports them where they are there, for its wrappers and galleries alone: a third of the whole import. Whoever
+# wants them later imports them as ever; only these wrappers and galleries say then that they are not there.
+_NOT_FOR_TRAINING = ("sklearn", "matplotlib")
+
 _PACKAGES = ("tensorflow", "keras", "numpy", "ml-dtypes", "scikit-learn")
 
 
 def start() -> WorkerFacts:
     """Import the framework and say what it sees. The first call takes seconds."""
     began = time.perf_counter()
-    import keras  # noqa: F401  (so that its import is part of the time told)
-    import tensorflow as tf
+    with _not_found(*_NOT_FOR_TRAINING):
+        import keras  # noqa: F401  (so that its import is part of the time told)
+        import tensorflow as tf
 
     for gpu in tf.config.list_physical_devices("GPU"):
         tf.config.experimental.set_memory_growth(gpu, True)
@@ -39,6 +46,18 @@ def start() -> WorkerFacts:
         import_s=import_s,
         pid=os.getpid(),
     )
+
+
+@contextlib.contextmanager
+def _not_found(*names: str) -> Iterator[None]:
+    """Within, packages that nobody has imported yet are taken not to be installed."""
+    hidden = [name for name in names if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None is how the import system says it
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def accelerator() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -39,3 +41,23 @@ def test_the_first_visible_gpu_is_used_and_known_by_its_place_among_all(
     )
     monkeypatch.setattr(tf, "config", config)
     assert framework.used_gpu() == used
+
+
+def test_the_import_leaves_out_what_training_does_not_use_and_whoever_wants_it_has_it_later() -> None:
+    script = (
+        "import sys\n"
+        "import sklearn\n"  # as somebody's own data may have done before
+        "from autotune.worker.child import framework\n"
+        "assert framework.start().import_s > 0\n"
+        "assert sys.modules['sklearn'] is sklearn\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "import keras, matplotlib.pyplot\n"
+        "assert keras.wrappers.SKLearnClassifier(lambda X, y: None)\n"
+        "try:\n"
+        "    keras.visualization.plot_image_gallery([])\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "matplotlib" in done.stdout
