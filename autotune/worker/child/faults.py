@@ -1,8 +1,9 @@
-"""Exceptions as failures, by their type: no text is searched for words."""
+"""Exceptions as failures, by their type: no text is searched for words, but for the system's own of a full disk."""
 
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -90,6 +91,8 @@ def _kind_by_code(error: BaseException) -> FailureKind | None:
 
     if not isinstance(error, errors.OpError):
         return None
+    if any(os.strerror(number) in error.message for number in _NO_ROOM):
+        return None  # a disk has run out of room, which has the code of memory that has
     kinds = {
         errors.RESOURCE_EXHAUSTED: FailureKind.OOM,
         errors.UNIMPLEMENTED: FailureKind.UNSUPPORTED,

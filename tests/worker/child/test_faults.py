@@ -31,6 +31,18 @@ def test_kinds_by_type_and_not_by_words() -> None:
         assert [kind_of(error)[0] for error in raised] == [kind] * len(raised)
 
 
+@pytest.mark.slow
+def test_a_full_disk_is_not_taken_for_full_memory() -> None:
+    """TensorFlow gives both one code; this is what it really says of a disk."""
+    import tensorflow as tf
+
+    with pytest.raises(tf.errors.ResourceExhaustedError) as full:
+        tf.io.write_file("/dev/full", "x" * 10_000_000)
+    kind, message = kind_of(full.value)
+    assert kind is FailureKind.INVALID
+    assert "No space left on device" in message
+
+
 def test_one_line_for_a_person() -> None:
     assert kind_of(ValueError("first\nsecond")) == (FailureKind.INVALID, "ValueError: first")
     keras_says = "Exception encountered when calling Bad.call().\n\n\x1b[1mno such axis\x1b[0m\n\nArguments received"
