@@ -14,8 +14,9 @@ from statistics import median
 
 from tests.benchmarks.search import lines as files
 from tests.benchmarks.search.landscape import InForce, Landscape
-from tests.benchmarks.search.measuring import HOPELESS, Measuring, minutes
+from tests.benchmarks.search.measuring import Measuring, minutes
 from tests.benchmarks.search.plans import FURTHER, PLANS, SEEDS, TURNS, Plan
+from tests.benchmarks.search.worth import HOPELESS, SLOW
 from tests.benchmarks.truth.workers import REPOSITORY
 
 
@@ -26,7 +27,7 @@ def finished(found: Landscape, plan: Plan) -> Landscape:
     few = [one for one, runs in found.trainings.items() if len(runs) < everyone]
     thinned = [f"override {override}" for override in plan.overrides if override.startswith("model.")]
     if few:
-        why = f"they lost over {HOPELESS:g} margins or the time was up"
+        why = f"they lost over {HOPELESS:g} margins, were at most {SLOW:g} times as fast, or the time was up"
         thinned.append(
             f"{len(few)} of {len(found.trainings)} groups were trained on fewer than {everyone} seeds, since {why}: a"
             " further seed is served as the baseline's plus a recorded loss"

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import psutil
@@ -32,6 +31,7 @@ from autotune.worker.executor import LocalExecutor
 from tests.benchmarks.search import lines as files
 from tests.benchmarks.search.landscape import FORMAT, Head, InForce, Landscape, Measurement, Start, Timing, Training
 from tests.benchmarks.search.plans import Plan, timed_evenly
+from tests.benchmarks.search.worth import trained
 from tests.benchmarks.truth.workers import configured
 
 # The space of another day holds more steps a call at larger batches, if the machine is quieter then.
@@ -42,9 +42,6 @@ _WATCHED_S = 3.0
 
 NEAR, HALF_WIDTH = 0.05, 0.015
 """Those that may come within this share of the best are timed again until each is known to this share."""
-
-HOPELESS = 3.0
-"""A group that loses this many margins on average over the seeds of the first turn is trained no further."""
 
 
 @dataclass
@@ -146,7 +143,7 @@ class Measuring:
         for seed in range(per_turn * turn, min(self._plan.seeds, per_turn * (turn + 1))):
             if minutes(self.found) > self._plan.minutes:
                 return
-            for candidate in self._trained(hopeful_after=per_turn if turn else None):
+            for candidate in trained(self.found, self.candidates, self.baseline, seeds=seed):
                 if seed not in self.found.trainings[candidate]:
                     self._train(candidate, seed)
 
@@ -169,19 +166,6 @@ class Measuring:
         probe = Probe(self.baseline, effect, quiet, (), first.steps, (), 0.0, 0.0, None, None, True)
         device = detect()
         return list(build_space(self.config, device, device.profile, probe, self.fidelity).candidates())
-
-    def _trained(self, hopeful_after: int | None) -> list[Candidate]:
-        """One of each group that trains alike, the baseline first; later without those that clearly lose."""
-        groups = list(dict.fromkeys([self.baseline, *(self.found.trained(one) for one in self.candidates)]))
-        if hopeful_after is None:
-            return groups
-        return [one for one in groups if one == self.baseline or not self._hopeless(one, hopeful_after)]
-
-    def _hopeless(self, candidate: Candidate, seeds: int) -> bool:
-        own, runs = self.found.trainings[self.baseline], self.found.trainings[candidate]
-        pairs = [(own[seed].metric, runs[seed].metric) for seed in range(seeds) if seed in runs and seed in own]
-        known = [base - metric for base, metric in pairs if base is not None and metric is not None]
-        return len(known) < len(pairs) or (bool(known) and fmean(known) > HOPELESS * self.found.head.margin)
 
     def _has_timing(self, candidate: Candidate, turn: int) -> bool:
         return any(timing.turn == turn for timing in self.found.timings.get(candidate, ()))

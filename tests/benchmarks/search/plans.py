@@ -8,7 +8,8 @@ from autotune.config.schema import Config
 
 TURNS = 2
 FURTHER = 10
-PAIRS = 10
+PAIRS = 20
+_LONGEST_S = 20.0
 SEEDS = 6
 
 
@@ -40,14 +41,13 @@ PLANS = {
         ),
         25.0,
     ),
-    "cifar_cnn": Plan(("train.examples=2048", "train.epochs=6"), 25.0),
+    "cifar_cnn": Plan(("train.examples=1024", "train.epochs=6"), 40.0),
     "digits_mlp": Plan(("train.examples=1024", "train.epochs=30"), 10.0, evaluations=10),
 }
 
 
 def timed_evenly(config: Config) -> Config:
     """So many pairs of every candidate, whatever they agree upon; no pipeline."""
-    timing = replace(
-        config.search.timing, min_pairs=PAIRS, max_pairs=PAIRS, screen_max_s=8.0, max_s=8.0, pipeline=False
-    )
+    even = {"min_pairs": PAIRS, "max_pairs": PAIRS, "screen_max_s": _LONGEST_S, "max_s": _LONGEST_S}
+    timing = replace(config.search.timing, **even, pipeline=False)
     return replace(config, search=replace(config.search, timing=timing))

@@ -137,6 +137,14 @@ def test_what_clearly_loses_is_trained_on_few_seeds_and_that_is_said(tmp_path: P
     assert "model.width_bounds" in told
 
 
+def test_what_is_clearly_slower_is_trained_on_one_seed(tmp_path: Path) -> None:
+    slow = Policy("mixed_bfloat16")
+    found, _ = measured(tmp_path, World(speed=lambda candidate: 0.8 if candidate.policy == slow else 1.2))
+
+    assert {len(runs) for one, runs in found.trainings.items() if one.policy == slow} == {1}
+    assert {len(runs) for one, runs in found.trainings.items() if one.policy != slow} == {4}
+
+
 def test_a_failure_is_recorded_as_one(tmp_path: Path) -> None:
     bad = Policy("mixed_bfloat16")
 
