@@ -62,7 +62,7 @@ dashboard: setup ## Open the Optuna dashboard on the last run below ROOT=outputs
 
 # Two at a time, by files: most of the slow ones wait for processes that they started.
 test: check ## Run everything that CI runs: the checks and all tests
-	@$(PY) -m pytest -n 2 --dist loadfile
+	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-fast: setup ## Run the unit tests only: seconds, no TensorFlow
 	@$(PY) -m pytest -n auto -m 'not slow and not long and not gpu and not browser and not bench and not truth'

@@ -8,7 +8,9 @@ from autotune.trial.anatomy import Calibration, Compiled, Constant, ModelAnatomy
 from tests.explain.made import cifar_mlp, model
 
 # 0.1 TFLOP/s in float32 and a fifth more in bfloat16, no float16.
-CALIBRATION = Calibration({"float32": 10.0, "bfloat16": 12.0}, bandwidth_gb_s=2000.0, operation_us=5.0, call_ms=1.5)
+CALIBRATION = Calibration(
+    {"float32": 10.0, "bfloat16": 12.0}, bandwidth_gb_s=2000.0, operation_us=5.0, call_ms=1.5, new_memory_gb_s=300.0
+)
 
 
 def sample_anatomy() -> ModelAnatomy:

@@ -46,6 +46,7 @@ def gone(person: Person) -> bool:
     return not person.running()
 
 
+@pytest.mark.long
 def test_a_study_whose_parent_is_killed_twice_goes_on_and_ends(tmp_path: Path) -> None:
     person = Person(tmp_path)
     folder = tmp_path / "outputs" / "mine"

@@ -131,11 +131,11 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE[::3])
 def test_names_of_any_kind_come_back_as_they_were(compose, tmp_path, name):
     config = compose("model=cifar_mlp")
     config.model.name = config.constraint.metric = name
-    config.data.args = {name: [name, {name: name}]}
+    config.data.args = {one: [one, {one: one}] for one in HOSTILE}
     export(config, tmp_path / "export")
     best = compose("--config-dir", "export", "--config-name", "best")
     assert (best.model.name, best.constraint.metric, best.data.args) == (name, name, config.data.args)

@@ -44,6 +44,7 @@ def test_before_anything_is_measured_a_signal_leaves_nothing(
     assert not study.folder.exists()
 
 
+@pytest.mark.long
 def test_one_study_outlives_every_signal_at_every_stage(person: Person, undisturbed: Rehearsed) -> None:
     study = Rehearsed(person)
     ends = [

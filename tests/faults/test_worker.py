@@ -148,11 +148,20 @@ def assert_told(failed: dict[int, Failure], batches: dict[str, int]) -> None:
     [
         ("open", "sigkill", 1, "the worker does not start: the worker died of SIGKILL during open"),
         ("start", "sigsegv", 1, "the worker does not start: the worker died of SIGSEGV during start"),
-        ("prepare", "exits_with_3", 1, "the worker does not start: the worker ended with status 3 during prepare"),
+        pytest.param(
+            *("prepare", "exits_with_3", 1, "the worker does not start: the worker ended with status 3 during prepare"),
+            marks=pytest.mark.long,
+        ),
         ("probe.baseline", "sigabrt", 2, "the float32 baseline cannot be used: crash: the worker died of SIGABRT"),
-        ("probe.baseline", "sleeps", 2, "the float32 baseline cannot be used: timeout: probe ran past its time limit"),
+        pytest.param(
+            *("probe.baseline", "sleeps", 2, "the float32 baseline cannot be used: timeout: probe ran past its time"),
+            marks=pytest.mark.long,
+        ),
         ("train.baseline", "raises_memory_error", 2, "the float32 baseline cannot be used (seed 0): oom: "),
-        ("train.baseline", "stops", 2, "the float32 baseline cannot be used (seed 0): timeout: train "),
+        pytest.param(
+            *("train.baseline", "stops", 2, "the float32 baseline cannot be used (seed 0): timeout: train "),
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_without_a_baseline_there_is_no_study_and_one_line_says_why(
@@ -188,7 +197,14 @@ def test_a_fault_during_the_export_costs_the_export_and_not_the_answer(
     assert study.view.exported is None
 
 
-@pytest.mark.parametrize("kind", ["raises_memory_error", "sigkill", pytest.param("sleeps", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "sigkill",
+        pytest.param("raises_memory_error", marks=pytest.mark.long),
+        pytest.param("sleeps", marks=pytest.mark.long),
+    ],
+)
 def test_a_model_that_cannot_be_taken_apart_costs_nothing_but_its_explanation(
     person: Person, undisturbed: Rehearsed, kind: str
 ) -> None:

@@ -26,6 +26,7 @@ print(prepare(Store(sys.argv[1], sys.argv[2]), "shared").experiment_id)
 """
 
 
+@pytest.mark.long
 def test_two_processes_prepare_one_new_database_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "the outputs"
     command = [sys.executable, "-c", PREPARE, f"sqlite:///{folder}/mlflow.db", str(folder / "mlartifacts")]
