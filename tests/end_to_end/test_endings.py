@@ -33,12 +33,18 @@ def one_line(done: Any) -> str:
     [
         (("hw=rtx2060", "hw.on_mismatch=error"), "hw.on_mismatch=error wants the target itself"),
         (("model=misnamed",), "did you mean models.net.build?"),
-        (("constraint._target_=scores.eror_rate",), "did you mean scores.error_rate?"),
+        pytest.param(
+            ("constraint._target_=scores.eror_rate",), "did you mean scores.error_rate?", marks=pytest.mark.long
+        ),
         (
             ("data=cifar10", "data.dir=nothing_here", "data.download=false", "data.on_unavailable=error"),
             "nothing_here",
         ),
-        (("train.batch_size=700", "train.examples=null"), "train.batch_size must not exceed the training part"),
+        pytest.param(
+            ("train.batch_size=700", "train.examples=null"),
+            "train.batch_size must not exceed the training part",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(tmp_path, arguments, said):

@@ -46,6 +46,7 @@ def test_both_causes_and_the_remedy_are_told(tmp_path: Path) -> None:
     assert person.running() == []
 
 
+@pytest.mark.long
 def test_a_model_that_cannot_be_built_is_one_line(tmp_path: Path) -> None:
     person = Person(tmp_path)
     (tmp_path / "five.py").write_text(FIVE_LINES.replace("widths[1]", "widths[7]"))

@@ -67,6 +67,7 @@ def test_data_that_one_worker_cannot_have_cost_what_it_was_to_measure(
     assert len(told(study.events)) > len(told(undisturbed.events)) / 2
 
 
+@pytest.mark.long
 def test_a_study_is_not_resumed_on_other_data(person: Person) -> None:
     moody(person, 1, "pass")
     study = Rehearsed(person)

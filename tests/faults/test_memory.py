@@ -26,7 +26,7 @@ def group() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize("place", ["probe.screen", "train.verify"])
+@pytest.mark.parametrize("place", ["probe.screen", pytest.param("train.verify", marks=pytest.mark.long)])
 def test_a_candidate_that_eats_memory_is_stopped_before_the_kernel_picks_somebody(
     person: Person, group: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

@@ -219,6 +219,7 @@ def test_a_model_that_cannot_be_taken_apart_costs_nothing_but_its_explanation(
     assert KINDS[kind][1] in str(study.view.inspected.failure)
 
 
+@pytest.mark.long
 def test_the_very_command_makes_up_for_an_export_that_failed(person: Person, undisturbed: Rehearsed) -> None:
     study = Rehearsed(person)
     study.plan([Planned("export", "sigkill")])

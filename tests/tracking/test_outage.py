@@ -101,6 +101,7 @@ def test_a_study_that_begins_without_its_store_is_sent_when_the_store_is_there(
     assert len([entry for entry in caplog.records if "does not take" in entry.message]) == 1, "said once"
 
 
+@pytest.mark.long
 def test_a_lock_in_the_middle_delays_what_is_sent_and_nothing_else(
     config: Config, store: Store, undisturbed: dict[str, Any]
 ) -> None:

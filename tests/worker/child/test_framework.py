@@ -43,6 +43,7 @@ def test_the_first_visible_gpu_is_used_and_known_by_its_place_among_all(
     assert framework.used_gpu() == used
 
 
+@pytest.mark.long
 def test_the_import_leaves_out_what_training_does_not_use_and_whoever_wants_it_has_it_later() -> None:
     script = (
         "import sys\n"
