@@ -77,7 +77,9 @@ class Measuring:
         self._plan, self._calm = plan, calm
         self._work = folder / f"{model}.work.jsonl"
         common = (f"model={model}", "hw=auto", "search.policies=[float32,mixed_bfloat16]", "search.xla=[false,true]")
-        self._overrides = (*common, "search.steps_per_execution=[1,8]", "data.on_unavailable=error", *plan.overrides)
+        whole = (*common, "search.steps_per_execution=[1,8]", "data.on_unavailable=error", *plan.overrides)
+        last = {one.partition("=")[0]: one for one in whole}  # the plan's own take the place of these
+        self._overrides = tuple(last.values())
         self.config = timed_evenly(configured(self._overrides))
         self._found = self._earlier()
         before = max((start.process for start in self._found.starts), default=0) if self._found else 0

@@ -41,7 +41,8 @@ PLANS = {
         ),
         25.0,
     ),
-    "cifar_cnn": Plan(("train.examples=1024", "train.epochs=6"), 40.0),
+    # A CPU without bfloat16 takes eight times as long for convolutions in it, and up to four minutes for one timing.
+    "cifar_cnn": Plan(("train.examples=1024", "train.epochs=6", "search.policies=[float32]"), 40.0),
     "digits_mlp": Plan(("train.examples=1024", "train.epochs=30"), 10.0, evaluations=10),
 }
 
