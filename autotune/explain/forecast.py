@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from autotune.config.hardware import DeviceKind
@@ -178,11 +178,10 @@ class Forecaster:
         slower = layer_costs(step, in_new, batch_size, fused=fused, slots=slots)
         # A gradient of weights is written once; the rate is of bytes read and written.
         per_ms = 2 * (1 / self.new_memory_gb_s - 1 / self.target.bandwidth_gb_s) / 1e6
+        ratio = batch_size / step.batch_size
         return tuple(
-            _later(
-                slow if _output_bytes(layer, batch_size / step.batch_size) >= LARGE_BYTES else cost, gradient * per_ms
-            )
-            for layer, cost, slow, gradient in zip(step.layers, costs, slower, _large_gradients(step), strict=True)
+            slow if _output_bytes(layer, ratio) >= LARGE_BYTES else _later(cost, _large_gradient(layer) * per_ms)
+            for layer, cost, slow in zip(step.layers, costs, slower, strict=True)
         )
 
     def knows_xla(self, *, on: bool) -> bool:
@@ -243,11 +242,10 @@ def _output_bytes(layer: LayerAnatomy, ratio: float) -> float:
     return SIZES.get(layer.output_dtype or "float32", 4) * math.prod(layer.output or (0,)) * ratio
 
 
-def _large_gradients(step: StepAnatomy) -> Iterator[int]:
-    """Bytes of each layer's gradient of its weights, 0 where memory that is there will do."""
-    for layer in step.layers:
-        size = SIZES["float32"] * layer.trainable
-        yield size if size >= LARGE_BYTES else 0
+def _large_gradient(layer: LayerAnatomy) -> int:
+    """Bytes of the gradient of its weights, 0 where memory that is there will do."""
+    size = SIZES["float32"] * layer.trainable
+    return size if size >= LARGE_BYTES else 0
 
 
 def _later(cost: LayerCost, by_ms: float) -> LayerCost:
