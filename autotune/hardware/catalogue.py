@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import cast
 
 from autotune.config.hardware import HardwareConfig
@@ -11,8 +12,6 @@ from autotune.errors import HardwareError
 from autotune.hardware.profile import Profile
 
 __all__ = ["bundled", "bundled_profiles"]
-
-_FOLDER = resources.files("autotune.conf") / "hw"
 
 
 @lru_cache(maxsize=1)
@@ -32,7 +31,7 @@ def bundled(name: str) -> Profile:
         raise HardwareError(f"a profile must be one of {', '.join(_names())}, but got {name!r}")
     from omegaconf import OmegaConf  # not worth loading for a mere import
 
-    written = OmegaConf.create((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    written = OmegaConf.create((_folder() / f"{name}.yaml").read_text(encoding="utf-8"))
     merged = OmegaConf.merge(OmegaConf.structured(HardwareConfig), written)
     return Profile.from_config(cast(HardwareConfig, OmegaConf.to_object(merged)))
 
@@ -40,5 +39,9 @@ def bundled(name: str) -> Profile:
 @lru_cache(maxsize=1)
 def _names() -> tuple[str, ...]:
     """A profile is named as its file."""
-    files = (entry.name for entry in _FOLDER.iterdir())
+    files = (entry.name for entry in _folder().iterdir())
     return tuple(sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml") and name != "auto.yaml"))
+
+
+def _folder() -> Traversable:
+    return resources.files("autotune.conf") / "hw"

@@ -56,9 +56,8 @@ def _seconds(run: Callable[[], Any]) -> list[float]:
 
 def _tflops(dtype: str) -> float:
     """Products in a row within one call, as a step has them: a call of its own for each would cost a fifth."""
-    factor = tf.cast(
-        tf.random.stateless_uniform((_SIDE, _SIDE), (0, 0), maxval=2 / _SIDE), dtype
-    )  # neither grow nor fade
+    values = tf.random.stateless_uniform((_SIDE, _SIDE), (0, 0), maxval=2 / _SIDE)  # products neither grow nor fade
+    factor = tf.cast(values, dtype)
 
     def products() -> Any:
         value = factor
@@ -73,12 +72,7 @@ def _tflops(dtype: str) -> float:
 def _bandwidth_gb_s() -> float:
     """Two arrays read and one of them written, as an optimizer does."""
     value, other = tf.Variable(tf.zeros(_ELEMENTS)), tf.ones(_ELEMENTS)
-
-    def add() -> Any:
-        with tf.control_dependencies([value.assign_add(other, read_value=False)]):
-            return tf.constant(0.0)
-
-    compiled = tf.function(add, autograph=False)
+    compiled = tf.function(lambda: value.assign_add(other)[-1], autograph=False)
     return 3 * 4 * _ELEMENTS / _best_s(lambda: compiled().numpy()) / 1e9
 
 
