@@ -89,7 +89,9 @@ def test_a_point_leads_to_its_trial_and_the_trial_back_to_its_point(page: Page) 
 def test_whoever_points_at_a_trial_sees_its_figures(page: Page) -> None:
     x, y = place_of(page, 4)
     page.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
-    page.wait("document.querySelector('#tradeoff-plot .hoverlayer').textContent.includes('5.94x [5.80, 6.09]')")
+    shown = "document.querySelector('#tradeoff-plot .hoverlayer').textContent"
+    page.wait(f"{shown} !== ''")
+    assert "5.94x [5.80, 6.09]" in page.evaluate(shown)
 
 
 def test_the_table_is_sorted_by_mouse_and_by_keyboard_and_what_is_unknown_comes_last(page: Page) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,7 @@ def test_kinds_by_type_and_not_by_words() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_is_not_taken_for_full_memory() -> None:
     """TensorFlow gives both one code; this is what it really says of a disk."""
     import tensorflow as tf
