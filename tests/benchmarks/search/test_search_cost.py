@@ -2,10 +2,10 @@
 
 Every landscape in `tests/benchmarks/landscapes` is searched 200 times by this tuner's own study and by each rival (see
 `rivals.py`: an oracle stops them, which favours them). All pay for the same baseline and the same confirmation, at the
-same training lengths; "the best" is the fastest, by the landscape's pooled medians, of those whose mean loss of
-accuracy over all recorded seeds is within the margin. Costs are seconds of the landscape's machine at its quietest: see
-`prices.py`. "tpe, timed for nothing" does not pay for timing its trials. The floor is what baseline and confirmation of
-the best cost somebody who knew it beforehand: no search can be cheaper.
+same training lengths; "the best" is the fastest, by the product's own estimator over all pairs, of those whose mean
+loss of accuracy over all recorded seeds is within the margin. Costs are seconds of the landscape's machine at its
+quietest: see `prices.py`. "tpe, timed for nothing" does not pay for timing its trials. The floor is what baseline and
+confirmation of the best cost somebody who knew it beforehand: no search can be cheaper.
 
 "tpe, as long for all" is the same sweep of a length that is fixed before it begins, as a person has to: the fewest
 trials after which 95 % of the seeds are within 3 %. "over planned" is the cost over that of such a sweep.
