@@ -14,7 +14,7 @@ SHORTEST_BUDGET_S = 30.0
 
 
 class Sampler(enum.Enum):
-    """Who proposes candidates; `auto` is a grid where the space is no larger than the trials, and tpe beyond."""
+    """Who proposes candidates; `auto` takes what likely goes best together, then a grid or, in large spaces, tpe."""
 
     auto = "auto"
     tpe = "tpe"
@@ -106,7 +106,8 @@ class SearchConfig:
         align_widths: whether the next aligned widths upwards are tried beside the user's own.
         max_growth: by how much a width may grow to be aligned, 0.05 = 5 %.
         sampler: auto, tpe, gp (a Gaussian process; needs the package torch), nsga2, random, or grid: every candidate
-            in order. A space no larger than `trials` is measured whole, whoever orders it.
+            in order. A space no larger than `trials` is measured whole, but auto ends once nothing that is left is
+            likely to be the fastest, where speed is the objective and not all are to be verified.
         seed: of the sampler.
         warm_start: whether the best of the latest study of the same model, data, objective and device below
             `output.root` are proposed first; only their order is taken over, never a measurement.

@@ -1,9 +1,12 @@
 """Stage 3: a finalist on new seeds and in fresh processes. Only these figures are quoted.
 
 The fastest of many is biased upwards, and one that passed a gate may have been lucky. So the front-runner is timed and
-trained again from nothing; if it does not hold, the next one is. The error level is shared among as many verdicts as
-may be looked at (`search.finalists`), which is fixed beforehand. A finalist that ends before its first look, because a
-fresh process shows that it is not faster or because it fails, has used none of it: no verdict could have passed it.
+trained again from nothing; if it does not hold, the next one is. Timings come first: they take seconds where trainings
+take minutes, and what they do not show to be faster is not trained, since nothing could make a winner of it.
+
+The error level is shared among as many verdicts as may be looked at (`search.finalists`), which is fixed beforehand. A
+finalist that one fresh process shows not to be faster, or that fails, has used none of it: no verdict could have passed
+it. One that stays unclear counts as a verdict, lest a study go through all that is a little faster by chance.
 """
 
 from __future__ import annotations
@@ -26,54 +29,75 @@ class Confirmed:
 
     Attributes:
         ended: why no further finalist can be confirmed, or None.
+        is_verdict: whether it counts among those that may be looked at.
     """
 
     confirmation: Confirmation
     ended: str | None
+    is_verdict: bool
 
 
 def confirm(context: StudyContext, trial: TrialView) -> Confirmed:
     """Time and train one finalist; what it showed is recorded."""
     context.stage(Stage.CONFIRM, 1)
     evidence = Evidence(trial.number, trial.candidate)
-    verdict: Accuracy | None = None
-    for number, look in enumerate(costs.looks(context)):
-        if number == 0:
-            _fresh_processes(context, evidence, look.seeds)
-        else:
-            _more_seeds(context, evidence, look.seeds)
-        if len(evidence.runs) < look.seeds or evidence.hopeless:
-            break
-        verdict = shown.judge(context, evidence, look.level)
-        if verdict is None or verdict.verdict is not AccuracyVerdict.INCONCLUSIVE:
-            break
-        if not _hopeful(verdict) or not shown.may_be_better(context, evidence):
-            break
+    if context.times_trainings:
+        _timed_and_trained(context, evidence)
+    else:
+        _timed(context, evidence)
+    verdict = _looked_at(context, evidence) if _is_worth_training(context, evidence) else None
     confirmation = shown.conclude(context, evidence, verdict)
     context.record.append(FinalistConfirmed(confirmation))
-    return Confirmed(confirmation, evidence.ended)
+    unclear = evidence.failure is None and not evidence.hopeless
+    return Confirmed(confirmation, evidence.ended, is_verdict=verdict is not None or unclear)
 
 
-def _fresh_processes(context: StudyContext, evidence: Evidence, seeds: int) -> None:
-    """Each process times the pair and trains both on one new seed; seeds beyond the processes go to the last."""
-    processes = context.config.search.timing.processes
-    for index in range(max(processes, seeds)):
-        if not _affordable(context, evidence, index, starts=index < processes):
+def _is_worth_training(context: StudyContext, evidence: Evidence) -> bool:
+    """Whether what the fresh processes said leaves room for a winner."""
+    over = evidence.hopeless or evidence.failure is not None or evidence.ended is not None
+    return not over and shown.may_be_better(context, evidence)
+
+
+def _looked_at(context: StudyContext, evidence: Evidence) -> Accuracy | None:
+    """Train up to each look until one tells; None where a failure or the budget ended it before the first."""
+    verdict: Accuracy | None = None
+    for look in costs.looks(context):
+        _more_seeds(context, evidence, look.seeds)
+        if len(evidence.runs) < look.seeds:
+            break
+        verdict = shown.judge(context, evidence, look.level)
+        if verdict is None or verdict.verdict is not AccuracyVerdict.INCONCLUSIVE or not _hopeful(verdict):
+            break
+        if not shown.may_be_better(context, evidence):
+            break
+    return verdict
+
+
+def _timed(context: StudyContext, evidence: Evidence) -> None:
+    """In so many fresh processes, one after another; the last one stays, for the trainings."""
+    for _ in range(context.config.search.timing.processes):
+        if not _affordable(context, evidence, costs.process_s(context, context.view.trials[evidence.number])):
             return
-        if index < processes:
-            context.executor.replace()
-            if not _time(context, evidence):
-                return
-        if index < seeds and not _train_pair(context, evidence, index):
+        context.executor.replace()
+        if not _time(context, evidence):
             return
 
 
-def _affordable(context: StudyContext, evidence: Evidence, index: int, *, starts: bool) -> bool:
-    """Whether the budget has room for one more pair of trainings, and a fresh process if it `starts` one."""
-    trial = context.view.trials[evidence.number]
-    speedup = trial.speedup
-    cost_s = costs.pair_s(context, speedup.estimate if speedup else 1.0, index)
-    cost_s += costs.process_s(context, trial) if starts else 0.0
+def _timed_and_trained(context: StudyContext, evidence: Evidence) -> None:
+    """The same where the objective is read from trainings: each process trains a pair, lest all be of one moment."""
+    seeds = costs.looks(context)[0].seeds
+    for index in range(context.config.search.timing.processes):
+        cost_s = costs.process_s(context, context.view.trials[evidence.number])
+        cost_s += _pair_s(context, evidence, index) if index < seeds else 0.0
+        if not _affordable(context, evidence, cost_s):
+            return
+        context.executor.replace()
+        if not _time(context, evidence) or (index < seeds and not _train_pair(context, evidence, index)):
+            return
+
+
+def _affordable(context: StudyContext, evidence: Evidence, cost_s: float) -> bool:
+    """Whether the budget has room for what comes next; else nothing further is confirmed, which is noted."""
     if context.budget.allows(cost_s, costs.export_s(context)):
         return True
     evidence.ended = "the budget is used"
@@ -82,6 +106,11 @@ def _affordable(context: StudyContext, evidence: Evidence, index: int, *, starts
     )
     context.note("budget", text, "warning")
     return False
+
+
+def _pair_s(context: StudyContext, evidence: Evidence, index: int) -> float:
+    speedup = context.view.trials[evidence.number].speedup
+    return costs.pair_s(context, speedup.estimate if speedup else 1.0, index)
 
 
 def _time(context: StudyContext, evidence: Evidence) -> bool:
@@ -127,7 +156,8 @@ def _baseline(context: StudyContext, seed: int, *, keep: bool) -> bool:
 def _more_seeds(context: StudyContext, evidence: Evidence, seeds: int) -> None:
     """Up to the next look, unless the budget or a failure ends it."""
     for index in range(len(evidence.runs), seeds):
-        if not _affordable(context, evidence, index, starts=False) or not _train_pair(context, evidence, index):
+        affordable = _affordable(context, evidence, _pair_s(context, evidence, index))
+        if not affordable or not _train_pair(context, evidence, index):
             return
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from autotune.space.space import Space
@@ -11,6 +12,9 @@ from autotune.trial import Candidate, Policy
 
 # How many pairs of policy and batch the peaks may put among the first; the rest is the sampler's to find.
 _MOST_EXPECTED = 4
+
+# What screening may be wrong by in the log of a policy's gain for each doubling of the batch that it has not seen.
+_WRONG_BY = 0.1
 
 
 def first_guesses(space: Space, expected: Expected | None = None) -> Iterator[Candidate]:
@@ -44,6 +48,31 @@ def next_batch(space: Space) -> int:
     """The smallest batch above the user's own, which changes least and so keeps the accuracy best; else the own."""
     own = space.baseline.batch_size
     return min((size for size in space.batch_sizes if size > own), default=own)
+
+
+def where_16_bit_pays(guess: Candidate, speedups: Mapping[Candidate, float]) -> Candidate:
+    """The guess; in float32 if 16 bit was slower wherever both were measured, and will be at this batch too.
+
+    At a small batch 16 bit may lose only since the host is busier, and win at a larger one. So what it gains over
+    float32 is followed to the guess's batch, at the rate at which it grew with those that were measured.
+
+    Args:
+        guess: one of `first_guesses`.
+        speedups: of what was measured, the baseline's own among them, in comparable units.
+    """
+    gains = {
+        one.batch_size: math.log(speedup / speedups[other])
+        for one, speedup in speedups.items()
+        if one.policy == guess.policy and (other := replace(one, policy=Policy("float32"))) in speedups
+    }
+    if guess.policy.is_float32 or len(gains) < 2 or max(gains.values()) >= 0:
+        return guess
+    smallest, largest = min(gains), max(gains)
+    growth = (gains[largest] - gains[smallest]) / math.log2(largest / smallest)
+    further = max(0.0, math.log2(guess.batch_size / largest))
+    if gains[largest] + (max(0.0, growth) + _WRONG_BY) * further >= 0:
+        return guess
+    return replace(guess, policy=Policy("float32"))
 
 
 def own_where_searched(space: Space) -> Candidate:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import StudyDirection
 from optuna.trial import TrialState, create_trial
 
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.batch_sizes import BatchSizes, Found, could_hold
-from autotune.study.guesses import first_guesses, next_batch, own_where_searched
+from autotune.study.guesses import first_guesses, next_batch, own_where_searched, where_16_bit_pays
+from autotune.study.parameters import distributions, from_params, params
 from autotune.study.prior import Expected
 from autotune.study.ruled_out import RuledOut, grouped
 from autotune.study.samplers import optuna_sampler, sampler_for
-from autotune.study.together import likeliest
-from autotune.trial import Candidate, FailureKind, LeftOut, Pipeline, Policy, Xla
+from autotune.study.together import at_most, knows, likeliest
+from autotune.trial import Candidate, FailureKind, LeftOut
 
 # How often a sampler may propose what was measured already before an unmeasured candidate is taken instead: of those
 # that only repeat themselves, and take long for it, the one that is most like what they proposed.
@@ -28,11 +27,6 @@ _MOST_REPEATS = 20
 _SLOW_REPEATS = {Sampler.gp: 1, Sampler.tpe: 3}
 
 _CONSTRAINT = "measurable"
-
-FURTHER = ("accumulation", "tf32", "pipeline")
-"""What is searched only when it is asked for, and is a parameter of Optuna's only then."""
-
-_TF32 = {None: "default", True: "on", False: "off"}
 
 
 class Proposer:
@@ -49,6 +43,7 @@ class Proposer:
         expected: throughput by policy and batch that the device's peaks let expect; orders the first guesses.
         front: whether Optuna's study has two values, speedup and accuracy; each candidate is then first `measured`, and
             told by `learn` once both are known.
+        ends: whether `auto` may end before all is proposed, once nothing that is left is likely to be faster.
 
     Attributes:
         begins_with: those of `first` that are proposed.
@@ -63,6 +58,7 @@ class Proposer:
         expected: Expected | None = None,
         *,
         front: bool = False,
+        ends: bool = False,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._own = own_where_searched(space)  # what is no parameter of Optuna's need not be the user's own
@@ -83,8 +79,10 @@ class Proposer:
         most = space.baseline.batch_size * search.max_batch_factor
         self._sizes = BatchSizes(space, most) if search.batch_sizes is None else None
         # A sampler that was asked for by name is asked; a front is not found where throughput alone is highest.
-        self._speedups: dict[Candidate, float] | None = {} if search.sampler is Sampler.auto and not front else None
+        alone = search.sampler is Sampler.auto and not front
+        self._speedups: dict[Candidate, float] | None = {space.baseline: 1.0} if alone else None
         self._near_next = False
+        self._ends, self._ended = ends, False
         self._nearest_batch = next_batch(space)
         self._pending: dict[Candidate, optuna.Trial] = {}
         self._worst = [0.0] * (2 if front else 1)
@@ -98,6 +96,11 @@ class Proposer:
         return grouped(self._left, self._reason)
 
     @property
+    def unlikely(self) -> tuple[LeftOut, ...]:
+        """Candidates that were never proposed since none of them is likely to be the fastest."""
+        return grouped(self._left, self._why_unlikely) if self._ended else ()
+
+    @property
     def largest_batches(self) -> tuple[str, ...]:
         """The largest batches that were found to fit, for a reader."""
         return tuple(self._sizes.largest()) if self._sizes else ()
@@ -105,12 +108,14 @@ class Proposer:
     def ask(self) -> Candidate | None:
         """The next candidate, or None when every one was proposed or ruled out."""
         worthwhile = dict.fromkeys(one for one in self._left if self._reason(one) is None)
-        candidate = next((guess for guess in self._first if guess in worthwhile), None)
-        found = None
-        if candidate is None and not (self._whole and worthwhile):
+        candidate = next((guess for guess in self._guesses() if guess in worthwhile), None)
+        found = self._found() if candidate is None and not self._whole else None
+        if candidate is None and found is None:
+            candidate = self._chosen(worthwhile)
+        if candidate is None and self._whole:
             found = self._found()
-        if candidate is None:
-            candidate = found.candidate if found else self._chosen(worthwhile)
+        if found is not None:
+            candidate = found.candidate
         self.told = found.reason if found else None
         if candidate is not None:
             self._left.pop(candidate, None)
@@ -118,6 +123,13 @@ class Proposer:
             if candidate not in self._pending and self._sampler is Sampler.nsga2 and planned:
                 self._pending[candidate] = self._enqueued(candidate)
         return candidate
+
+    def _guesses(self) -> Iterator[Candidate]:
+        """What comes first, in the light of what was measured since it was thought of."""
+        begins = len(self.begins_with)
+        yield from self._first[:begins]
+        for guess in self._first[begins:]:
+            yield guess if self._speedups is None else where_16_bit_pays(guess, self._speedups)
 
     @property
     def learns(self) -> bool:
@@ -167,10 +179,14 @@ class Proposer:
         """What likely goes best together, else the sampler's choice, else any; the next in order for a grid."""
         if not worthwhile:
             return None
-        if self._sampler is Sampler.grid:
+        in_order = self._sampler is Sampler.grid
+        if self._speedups is not None and knows(self._speedups) and (self._ends or not in_order):
+            likely = self._likely(self._speedups, worthwhile)
+            self._ended = self._ends and likely is None
+            if likely is not None or self._ended:
+                return likely
+        if in_order:
             return next(iter(worthwhile))
-        if self._speedups is not None and (likely := self._likely(self._speedups, worthwhile)) is not None:
-            return likely
         return self._ask_sampler(worthwhile) or self._random.choice(list(worthwhile))
 
     def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
@@ -182,6 +198,14 @@ class Proposer:
             if (found := likeliest(speedups, candidates, least)) is not None:
                 return found
         return None
+
+    def _why_unlikely(self, candidate: Candidate) -> str | None:
+        if self._speedups is None or self._reason(candidate) is not None:
+            return None
+        near = candidate.batch_size <= self._nearest_batch
+        alike = [one for one in self._left if (one.batch_size <= self._nearest_batch) is near]
+        most = at_most(self._speedups, [one for one in alike if self._reason(one) is None])
+        return f"not likely to be the fastest: {most:.2f}x at most, by what their settings gained in others"
 
     def _near(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         return [one for one in candidates if one.batch_size <= self._nearest_batch]
@@ -223,57 +247,3 @@ class Proposer:
 def _differences(one: Candidate, other: Candidate) -> int:
     """In how many settings two candidates differ."""
     return sum(getattr(one, field.name) != getattr(other, field.name) for field in fields(one))
-
-
-def distributions(space: Space) -> dict[str, BaseDistribution]:
-    """The space as Optuna's distributions; widths are one dimension, as `3000-1000`."""
-    found: dict[str, BaseDistribution] = {
-        "policy": CategoricalDistribution([policy.name for policy in space.policies]),
-        "batch_size": CategoricalDistribution(list(space.batch_sizes)),
-        "xla": CategoricalDistribution([xla.value for xla in space.xla]),
-        "steps_per_execution": CategoricalDistribution(list(space.steps_per_execution)),
-        "widths": CategoricalDistribution([_joined(widths) for widths in space.widths]),
-    }
-    further: dict[str, list[Any]] = {
-        "accumulation": list(space.accumulations),
-        "tf32": [_TF32[value] for value in space.tf32],
-        "pipeline": [pipeline.value for pipeline in space.pipelines],
-    }
-    return found | {name: CategoricalDistribution(values) for name, values in further.items() if len(values) > 1}
-
-
-def params(candidate: Candidate, searched: Collection[str] = ()) -> dict[str, Any]:
-    """A candidate as Optuna's parameters; of those that are searched only when asked for, the ones that were."""
-    further = {
-        "accumulation": candidate.accumulation,
-        "tf32": _TF32[candidate.tf32],
-        "pipeline": candidate.pipeline.value,
-    }
-    return {
-        "policy": str(candidate.policy),
-        "batch_size": candidate.batch_size,
-        "xla": candidate.xla.value,
-        "steps_per_execution": candidate.steps_per_execution,
-        "widths": _joined(candidate.widths),
-        **{name: value for name, value in further.items() if name in searched},
-    }
-
-
-def from_params(values: dict[str, Any], own: Candidate) -> Candidate:
-    """The candidate of Optuna's parameters; what is none of them is as in `own`, as is TF32 but for float32."""
-    policy = Policy(values["policy"])
-    asked = {name: value for value, name in _TF32.items()}.get(values.get("tf32", ""), own.tf32)
-    return Candidate(
-        policy=policy,
-        batch_size=values["batch_size"],
-        xla=Xla(values["xla"]),
-        widths=tuple(int(width) for width in values["widths"].split("-") if width),
-        steps_per_execution=values["steps_per_execution"],
-        accumulation=values.get("accumulation", own.accumulation),
-        tf32=asked if policy.is_float32 else own.tf32,
-        pipeline=Pipeline(values.get("pipeline", own.pipeline)),
-    )
-
-
-def _joined(widths: tuple[int, ...]) -> str:
-    return "-".join(map(str, widths))

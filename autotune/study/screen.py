@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autotune.config.search import Sampler
+from autotune.config.search import Sampler, Verify
 from autotune.space.build import optimizer_slots
 from autotune.space.space import Space
 from autotune.study import costs, prior
@@ -82,6 +82,9 @@ class Screening:
         """Note what was left out for what was measured, and what was found."""
         for left_out in self.proposer.ruled_out:
             self._context.note("ruled_out", f"{left_out.what}: {left_out.reason}")
+        for left_out in self.proposer.unlikely:
+            told = f"{left_out.what}: {left_out.reason} (search.sampler=grid and enough search.trials measure all)"
+            self._context.note("unlikely", told)
         for text in self.proposer.largest_batches:
             self._context.note("batch", text)
 
@@ -119,7 +122,10 @@ def _proposer(context: StudyContext, space: Space, *, front: bool) -> Proposer:
     slots = optimizer_slots(context.config)
     expected = prior.expected(space, context.device.profile, context.baseline_probe, optimizer_slots=slots)
     earlier = context.view.earlier
-    proposer = Proposer(space, search, earlier.candidates if earlier else (), expected, front=front)
+    # Of another objective, and where all are trained, the fastest is not all that is asked for.
+    ends = context.config.objective.name.is_of_throughput and search.verify is Verify.fastest and not front
+    begins = earlier.candidates if earlier else ()
+    proposer = Proposer(space, search, begins, expected, front=front, ends=ends)
     if earlier and proposer.begins_with:
         what = "; ".join(map(str, proposer.begins_with))
         text = f"the first candidates are the best of the study {earlier.study}, measured anew: {what}"

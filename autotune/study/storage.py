@@ -27,7 +27,7 @@ from optuna.study import StudyDirection
 from autotune.config.objective import Objective
 from autotune.decide.accuracy import GATE
 from autotune.record.view import StudyView, TrialView
-from autotune.study.propose import FURTHER, params
+from autotune.study.parameters import FURTHER, params
 from autotune.trial import AccuracyVerdict, TrialState
 
 FILE_NAME = "optuna.journal"

@@ -67,7 +67,7 @@ def _find_winner(context: StudyContext) -> int:
         if found.confirmation.succeeded:
             verification.close(f"trial {trial.number} was confirmed")
             return trial.number
-        verdicts += found.confirmation.accuracy is not None
+        verdicts += found.is_verdict
         if found.ended is not None:
             reason = found.ended
             break

@@ -17,6 +17,7 @@ from typing import Any
 
 from autotune.config.constraint import Direction
 from autotune.config.schema import Config
+from autotune.config.search import Sampler
 from autotune.errors import TrialFault
 from autotune.hardware.profile import Profile
 from autotune.record import events as ev
@@ -325,12 +326,16 @@ class FakeStudy:
 
 
 def config_of(**search: Any) -> Config:
-    """A space of 23 candidates, all of which are measured, and no budget; trained on 2,048 examples x 3 epochs."""
+    """A space of 23 candidates and no budget; trained on 2,048 examples x 3 epochs.
+
+    All candidates are measured, in order. With `trials` it is the product's own sampler that chooses among them.
+    """
     config = Config()
     config.model.name, config.model.widths = "net", list(WIDTHS)
     config.data.name, config.hw.name = "made up", "auto"
     config.train.examples, config.train.epochs = 2048, 3
-    chosen = {"trials": 30, "budget": None, "max_batch_factor": 4, "policies": ["float32", "mixed_bfloat16"]} | search
+    usual = {"trials": 30, "budget": None, "max_batch_factor": 4, "policies": ["float32", "mixed_bfloat16"]}
+    chosen = usual | {"sampler": Sampler.auto if "trials" in search else Sampler.grid} | search
     for key, value in chosen.items():
         setattr(config.search, key, value)
     return config

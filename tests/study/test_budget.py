@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from autotune.config.search import Sampler
 from autotune.record import events as ev
 from autotune.study import costs
 from autotune.study.budget import Budget
@@ -41,7 +42,7 @@ def slow_world(**truth) -> World:
 def test_slow_probes_end_screening_only_where_the_later_stages_need_the_rest(tmp_path, probe_s):
     """Planned are 6 s a probe: slower ones may use what the plan has spared."""
     world = slow_world(extra_s=lambda r: probe_s - 3.0 if r.stage is Stage.SCREEN else 0.0)
-    study = FakeStudy(tmp_path, config_of(trials=40, budget="300s"), world).run()
+    study = FakeStudy(tmp_path, config_of(trials=40, sampler=Sampler.tpe, budget="300s"), world).run()
     shares_s = study.view.fidelity.shares_s
     durations_s = [probed.duration_s for probed in study.of_kind(ev.Probed, Stage.SCREEN)]
     assert max(durations_s) == pytest.approx(probe_s)
@@ -61,7 +62,8 @@ def test_trainings_slower_than_planned_leave_screening_less(tmp_path):
     def screened(slower: float) -> int:
         extra_s = {"train": slower * 4.0, "probe": 3.0}
         world = slow_world(extra_s=lambda r: extra_s[r.operation])
-        return len(FakeStudy(tmp_path / str(slower), config_of(trials=40, budget="300s"), world).run().screened())
+        config = config_of(trials=40, sampler=Sampler.tpe, budget="300s")
+        return len(FakeStudy(tmp_path / str(slower), config, world).run().screened())
 
     assert screened(1.0) < screened(0.0)
 

@@ -216,6 +216,7 @@ def test_trainings_that_are_compared_in_time_are_neighbours_in_time(tmp_path):
     of_baseline = [e.run for e in trained if e.trial == ev.BASELINE_TRIAL]
     of_second = [e.run for e in trained if e.trial == second.trial]
     assert [run.worker for run in of_second] == [run.worker for run in of_baseline[-len(of_second) :]]
+    assert len({run.worker for run in of_second}) == 3, "in three processes, lest all be of one moment"
 
 
 def test_times_of_trainings_minutes_apart_are_not_told_as_a_pair(tmp_path):

@@ -13,7 +13,8 @@ from optuna.trial import TrialState
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.guesses import first_guesses
-from autotune.study.propose import Proposer, distributions, from_params, params
+from autotune.study.parameters import distributions, from_params, params
+from autotune.study.propose import Proposer
 from autotune.study.ruled_out import RuledOut
 from autotune.trial import Candidate, FailureKind, Pipeline, Xla
 from tests.study.every_sampler import EVERY_SAMPLER
@@ -213,20 +214,6 @@ def test_the_rules_spare_what_the_sampler_alone_would_try():
     assert failures(Proposer, f16_is_not_finite) < 0.6 * failures(Forgetful, f16_is_not_finite)
 
 
-@pytest.mark.parametrize("widths", [WIDTHS, (7,), ()])
-def test_a_candidate_survives_optunas_parameters(widths):
-    candidate = Candidate(BF16, 128, Xla.ON, widths, 8)
-    assert from_params(params(candidate), space_of().baseline) == candidate
-
-
-def test_what_is_not_searched_is_no_parameter_and_stays_the_users_own():
-    space = replace(space_of(), baseline=replace(space_of().baseline, tf32=False))
-    assert set(distributions(space)) == {"policy", "batch_size", "xla", "steps_per_execution", "widths"}
-    candidate = replace(space.baseline, batch_size=128)
-    assert set(params(candidate, distributions(space))) == set(distributions(space))
-    assert from_params(params(candidate), space.baseline) == candidate
-
-
 def test_what_is_searched_only_when_asked_for_is_proposed_with_all_else():
     """TF32 is for float32 alone, so that the other policies are not measured twice over."""
     plain = space_of()
@@ -273,10 +260,3 @@ def test_the_users_own_value_comes_first_wherever_it_is_listed():
     several = replace(larger_space(), steps_per_execution=(4, 8), accumulations=(2, 4))
     assert next(first_guesses(several)) == replace(BASELINE, policy=F16, steps_per_execution=4, accumulation=2)
     assert set(first_guesses(several)) <= set(several.candidates())
-
-
-def test_the_distributions_hold_every_candidate():
-    kinds = distributions(space_of())
-    for candidate in space_of().candidates():
-        for name, value in params(candidate).items():
-            assert value in kinds[name].choices

@@ -165,10 +165,23 @@ def test_no_more_trials_than_asked_and_none_twice(tmp_path, sampler):
     assert Candidate(F32, 32, Xla.OFF, WIDTHS) not in screened, "the baseline, which Keras runs without XLA here"
 
 
-def test_a_space_no_larger_than_the_trials_is_measured_whole(tmp_path):
+def test_a_space_no_larger_than_the_trials_is_measured_whole_where_that_is_asked_for(tmp_path):
+    for asked in ({"sampler": Sampler.grid}, {"sampler": Sampler.tpe}, {"verify": Verify.all}):
+        study = FakeStudy(tmp_path / str(asked), config_of(trials=23, **asked)).run()
+        assert study.view.space.space.size == 23
+        assert len(set(study.screened())) == 23
+        assert study.notes("unlikely") == []
+
+
+def test_what_is_not_likely_to_be_the_fastest_is_left_out_and_told(tmp_path):
     study = FakeStudy(tmp_path, config_of(trials=23)).run()
-    assert study.view.space.space.size == 23
-    assert len(set(study.screened())) == 23
+    fastest = Candidate(BF16, 128, Xla.ON, WIDTHS, 8)
+    assert study.view.winner.candidate == fastest
+    screened, notes = study.screened(), study.notes("unlikely")
+    assert len(screened) < 15
+    assert sum(int(note.partition(" ")[0]) for note in notes) == 23 - len(screened), "each is told"
+    told = [re.search(r"not likely to be the fastest: ([0-9.]+)x at most", note) for note in notes]
+    assert all(found and float(found[1]) < usual_speed(fastest) for found in told)
 
 
 def test_memory_that_did_not_suffice_rules_out_larger_batches_of_its_like(tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.study.together import FEWEST, MOST, likeliest
+from autotune.study.together import FEWEST, MOST, at_most, likeliest
 from autotune.trial import Candidate, Policy, Xla
 
 OWN = Candidate(Policy("float32"), 32, Xla.OFF, (64,))
@@ -68,6 +68,23 @@ def test_nothing_is_proposed_that_is_not_promising() -> None:
     slow = [one for one in SPACE if factors(one) < 0.8 * factors(BEST)]
     assert likeliest(speedups, slow, factors(BEST)) is None
     assert likeliest(speedups, [], 1.0) is None
+
+
+def test_a_setting_of_which_nothing_was_seen_may_yet_be_the_fastest() -> None:
+    plain = [one for one in SPACE if one.policy.is_float32 and one.xla is Xla.OFF and one.steps_per_execution == 1]
+    speedups = {one: factors(one) for one in plain}
+    most = max(speedups.values())
+    unseen = replace(OWN, batch_size=128, policy=Policy("mixed_bfloat16"))
+    assert likeliest(speedups, [unseen], most) == unseen, "by its batch it has two thirds, but who knows"
+    slow = {replace(OWN, policy=unseen.policy): 0.5, replace(OWN, policy=unseen.policy, batch_size=64): 0.75}
+    assert likeliest(speedups | slow, [unseen], most) is None
+
+
+def test_what_is_left_is_at_most_what_its_settings_gained() -> None:
+    speedups = {one: factors(one) for one in [OWN, *alone()]}
+    left = [one for one in SPACE if factors(one) < 1.6 and one not in speedups]
+    assert max(map(factors, left)) < at_most(speedups, left) < factors(BEST)
+    assert at_most(speedups, left[:1]) <= at_most(speedups, left)
 
 
 @pytest.mark.parametrize("count", range(FEWEST))
