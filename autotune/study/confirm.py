@@ -68,8 +68,6 @@ def _looked_at(context: StudyContext, evidence: Evidence) -> Accuracy | None:
         verdict = shown.judge(context, evidence, look.level)
         if verdict is None or verdict.verdict is not AccuracyVerdict.INCONCLUSIVE or not _hopeful(verdict):
             break
-        if not shown.may_be_better(context, evidence):
-            break
     return verdict
 
 

@@ -122,7 +122,7 @@ def conclude(context: StudyContext, evidence: Evidence, verdict: Accuracy | None
 
 
 def may_be_better(context: StudyContext, evidence: Evidence) -> bool:
-    """Whether more seeds are worth it: what the fresh processes said of the speed does not change any more."""
+    """Whether trainings are worth it: what the fresh processes said of the speed does not change any more."""
     if context.times_trainings:
         return True
     return _verdict(context, evidence, _gain) is TimingVerdict.FASTER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from autotune.space.space import Space
@@ -48,6 +48,16 @@ def next_batch(space: Space) -> int:
     """The smallest batch above the user's own, which changes least and so keeps the accuracy best; else the own."""
     own = space.baseline.batch_size
     return min((size for size in space.batch_sizes if size > own), default=own)
+
+
+def opening(guesses: Iterable[Candidate], space: Space) -> list[Candidate]:
+    """The guesses up to the first large batch: enough for what is told of factors (`autotune.study.together`)."""
+    found: list[Candidate] = []
+    for guess in guesses:
+        found.append(guess)
+        if guess.batch_size > next_batch(space):
+            break
+    return found
 
 
 def where_16_bit_pays(guess: Candidate, speedups: Mapping[Candidate, float]) -> Candidate:

@@ -13,7 +13,7 @@ from optuna.trial import TrialState, create_trial
 from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.batch_sizes import BatchSizes, Found, could_hold
-from autotune.study.guesses import first_guesses, next_batch, own_where_searched, where_16_bit_pays
+from autotune.study.guesses import first_guesses, next_batch, opening, own_where_searched, where_16_bit_pays
 from autotune.study.parameters import distributions, from_params, params
 from autotune.study.prior import Expected
 from autotune.study.ruled_out import RuledOut, grouped
@@ -43,7 +43,8 @@ class Proposer:
         expected: throughput by policy and batch that the device's peaks let expect; orders the first guesses.
         front: whether Optuna's study has two values, speedup and accuracy; each candidate is then first `measured`, and
             told by `learn` once both are known.
-        ends: whether `auto` may end before all is proposed, once nothing that is left is likely to be faster.
+        ends: whether `auto` ends before all is proposed, once nothing that is left is likely to be faster. It can then
+            be asked again for smaller batches; if not, near the user's own batch is looked in turn with everywhere.
 
     Attributes:
         begins_with: those of `first` that are proposed.
@@ -66,11 +67,14 @@ class Proposer:
         self._whole = len(self._left) <= search.trials
         self._sampler = sampler_for(search, len(self._left), front=front)
         self._random = random.Random(search.seed)
+        # A sampler that was asked for by name is asked; a front is not found where throughput alone is highest.
+        alone = search.sampler is Sampler.auto and not front
         self.begins_with: tuple[Candidate, ...] = ()
         self._first: list[Candidate] = []
         if search.sampler.informed:
             self.begins_with = tuple(one for one in first if could_hold(space, one, search))
-            self._first = [*self.begins_with, *first_guesses(space, expected)]
+            guesses = first_guesses(space, expected)
+            self._first = [*self.begins_with, *(opening(guesses, space) if alone else guesses)]
         self._left |= dict.fromkeys(self.begins_with)  # a batch size that was found is none of the planned ones
         self._distributions = distributions(space)
         self._planned = frozenset(space.batch_sizes)
@@ -78,8 +82,6 @@ class Proposer:
         self._rules.measured(space.baseline)
         most = space.baseline.batch_size * search.max_batch_factor
         self._sizes = BatchSizes(space, most) if search.batch_sizes is None else None
-        # A sampler that was asked for by name is asked; a front is not found where throughput alone is highest.
-        alone = search.sampler is Sampler.auto and not front
         self._speedups: dict[Candidate, float] | None = {space.baseline: 1.0} if alone else None
         self._near_next = False
         self._ends, self._ended = ends, False
@@ -105,8 +107,18 @@ class Proposer:
         """The largest batches that were found to fit, for a reader."""
         return tuple(self._sizes.largest()) if self._sizes else ()
 
+    def ask_below(self, batch: int) -> Candidate | None:
+        """What may be the fastest of all smaller batches; None if nothing is likely to, or if it does not `end`."""
+        if self._speedups is None or not self._ends or not knows(self._speedups):
+            return None
+        smaller = [one for one in self._left if one.batch_size < batch and self._reason(one) is None]
+        most = max((speedup for one, speedup in self._speedups.items() if one.batch_size < batch), default=1.0)
+        candidate = likeliest(self._speedups, smaller, most)
+        self._left.pop(candidate, None)  # type: ignore[arg-type]  # None is none of them
+        return candidate
+
     def ask(self) -> Candidate | None:
-        """The next candidate, or None when every one was proposed or ruled out."""
+        """The next candidate, or None when every one was proposed or ruled out, or when it `ends`."""
         worthwhile = dict.fromkeys(one for one in self._left if self._reason(one) is None)
         candidate = next((guess for guess in self._guesses() if guess in worthwhile), None)
         found = self._found() if candidate is None and not self._whole else None
@@ -190,10 +202,10 @@ class Proposer:
         return self._ask_sampler(worthwhile) or self._random.choice(list(worthwhile))
 
     def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
-        """In turn: what likely goes best near the user's own batch, which keeps the accuracy best, and of all."""
-        self._near_next = not self._near_next
+        """What likely goes best of all; in turn with near the user's own batch, if that is not asked for later."""
+        self._near_next = not self._near_next and not self._ends
         sets = [(self._near(worthwhile), self._near(speedups)), (worthwhile, speedups)]
-        for candidates, measured in sets if self._near_next else reversed(sets):
+        for candidates, measured in sets[1:] if self._ends else sets if self._near_next else reversed(sets):
             least = max((speedups[one] for one in measured), default=0.0)
             if (found := likeliest(speedups, candidates, least)) is not None:
                 return found
@@ -202,9 +214,7 @@ class Proposer:
     def _why_unlikely(self, candidate: Candidate) -> str | None:
         if self._speedups is None or self._reason(candidate) is not None:
             return None
-        near = candidate.batch_size <= self._nearest_batch
-        alike = [one for one in self._left if (one.batch_size <= self._nearest_batch) is near]
-        most = at_most(self._speedups, [one for one in alike if self._reason(one) is None])
+        most = at_most(self._speedups, [one for one in self._left if self._reason(one) is None])
         return f"not likely to be the fastest: {most:.2f}x at most, by what their settings gained in others"
 
     def _near(self, candidates: Iterable[Candidate]) -> list[Candidate]:

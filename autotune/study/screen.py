@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from autotune.config.search import Sampler, Verify
 from autotune.space.build import optimizer_slots
 from autotune.space.space import Space
@@ -16,11 +18,16 @@ from autotune.trial import Candidate, Failure, Stage
 _SPARED = 1.25
 
 
-def screen(context: StudyContext, space: Space) -> None:
+# Once the gate has refused a batch, this share of the trials is added for smaller ones.
+_AGAIN = 1 / 3
+
+
+def screen(context: StudyContext, space: Space) -> Screening:
     """Measure candidates until the trials, the space or what the budget has for this stage are used up."""
     screening = Screening(context, space)
     screening.measure(context.config.search.trials)
     screening.close()
+    return screening
 
 
 class Screening:
@@ -52,25 +59,49 @@ class Screening:
 
     def measure(self, most: int) -> list[int]:
         """Up to so many further candidates; the numbers of the trials that have a result."""
-        context, found = self._context, []
-        trials = min(context.config.search.trials, self._number + most)
+        found: list[int] = []
+        trials = min(self._context.config.search.trials, self._number + most)
         while not self._over and self._number < trials:
             candidate = self.proposer.ask()
             self._over = candidate is None or self._is_late()
             if candidate is None or self._over:
                 break
             if self.proposer.told is not None:
-                context.note("batch", self.proposer.told)
+                self._context.note("batch", self.proposer.told)
             self._number += 1
-            started_s = context.busy_s
-            result = measure(context, self._number, candidate)
-            self._longest_s = max(self._longest_s, context.busy_s - started_s)
-            if isinstance(result, Failure):
-                self.proposer.fail(candidate, result.kind)
-                continue
-            (self.proposer.measured if self._front else self.proposer.tell)(candidate, result)
-            found.append(self._number)
+            found += self._measured(self._number, candidate)
         return found
+
+    def below(self, batch: int, reserve_s: float) -> list[int]:
+        """What may be the fastest of smaller batches than one that lost accuracy; the trials that have a result.
+
+        Args:
+            batch: which the gate has refused.
+            reserve_s: what is kept back of the budget for what follows [s].
+        """
+        context, found = self._context, []
+        most = math.ceil(_AGAIN * context.config.search.trials)
+        for count in range(most):
+            affordable = context.budget.allows(self._longest_s, reserve_s)
+            candidate = self.proposer.ask_below(batch) if affordable else None
+            if candidate is None:
+                break
+            if count == 0:
+                context.note("screen", f"batch {batch} lost accuracy: what may be the fastest below it is measured")
+                context.stage(Stage.SCREEN, most)
+            found += self._measured(max(context.view.trials) + 1, candidate)
+        return found
+
+    def _measured(self, number: int, candidate: Candidate) -> list[int]:
+        """Its number, if it has a result."""
+        started_s = self._context.busy_s
+        result = measure(self._context, number, candidate)
+        self._longest_s = max(self._longest_s, self._context.busy_s - started_s)
+        if isinstance(result, Failure):
+            self.proposer.fail(candidate, result.kind)
+            return []
+        (self.proposer.measured if self._front else self.proposer.tell)(candidate, result)
+        return [number]
 
     def aside(self, spent_s: float) -> None:
         """Go on after so long a time that was the verify stage's [s]."""
@@ -122,8 +153,8 @@ def _proposer(context: StudyContext, space: Space, *, front: bool) -> Proposer:
     slots = optimizer_slots(context.config)
     expected = prior.expected(space, context.device.profile, context.baseline_probe, optimizer_slots=slots)
     earlier = context.view.earlier
-    # Of another objective, and where all are trained, the fastest is not all that is asked for.
-    ends = context.config.objective.name.is_of_throughput and search.verify is Verify.fastest and not front
+    # Where all are trained the best of these measurements is not all that is asked for.
+    ends = search.verify is Verify.fastest and not context.times_trainings and not front
     begins = earlier.candidates if earlier else ()
     proposer = Proposer(space, search, begins, expected, front=front, ends=ends)
     if earlier and proposer.begins_with:

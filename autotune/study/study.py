@@ -16,7 +16,7 @@ from autotune.study.confirm import confirm
 from autotune.study.context import StudyContext
 from autotune.study.front import search_front
 from autotune.study.prior import works_of
-from autotune.study.screen import screen
+from autotune.study.screen import Screening, screen
 from autotune.study.verify import Verification
 from autotune.trial import Candidate, Confirmation, Policy, Predicted, TrialState, Xla
 
@@ -43,8 +43,12 @@ def run_study(context: StudyContext, accelerator: str) -> None:
     try:
         space = plan_study(context, accelerator)
         train_baseline(context)
-        (search_front if context.config.objective.name is Objective.pareto else screen)(context, space)
-        winner = _find_winner(context)
+        screening = None
+        if context.config.objective.name is Objective.pareto:
+            search_front(context, space)
+        else:
+            screening = screen(context, space)
+        winner = _find_winner(context, screening)
     except KeyboardInterrupt:
         _finish_trials(context)
         _decide(context, _confirmed(context), interrupted="interrupt")
@@ -52,12 +56,12 @@ def run_study(context: StudyContext, accelerator: str) -> None:
     _decide(context, winner, interrupted=None)
 
 
-def _find_winner(context: StudyContext) -> int:
+def _find_winner(context: StudyContext, screening: Screening | None) -> int:
     """The first candidate that passes the gate and is then confirmed, or the baseline.
 
     No more verdicts are looked at than the error level was shared among.
     """
-    verification, verdicts, most = Verification(context), 0, context.config.search.finalists
+    verification, verdicts, most = Verification(context, screening), 0, context.config.search.finalists
     reason = f"search.finalists={most} verdicts were looked at, and the error level is used"
     while verdicts < most:
         trial = verification.next()

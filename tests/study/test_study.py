@@ -160,8 +160,8 @@ def test_when_nothing_passes_the_reason_counts_why(tmp_path):
 def test_no_more_trials_than_asked_and_none_twice(tmp_path, sampler):
     study = FakeStudy(tmp_path, config_of(trials=9, sampler=sampler)).run()
     screened = study.screened()
-    assert len(screened) == 9
-    assert len(set(screened)) == 9
+    assert len(screened) <= 9 if sampler is Sampler.auto else len(screened) == 9
+    assert len(set(screened)) == len(screened)
     assert Candidate(F32, 32, Xla.OFF, WIDTHS) not in screened, "the baseline, which Keras runs without XLA here"
 
 
