@@ -27,7 +27,7 @@ SPACE = space_of(
     policies=(BF16, F32), batch_sizes=SIZES, examples=8192, longest_batch_for_more=None, widths=(WIDTHS, WIDE)
 )
 TRIALS, AGAIN = 10, 4
-DEVICES = int(os.environ.get("MADE_UP_DEVICES", "40"))
+DEVICES = int(os.environ.get("MADE_UP_DEVICES", "25"))
 
 
 def device(chance: random.Random) -> Callable[[Candidate], float]:
