@@ -92,8 +92,8 @@ class SearchConfig:
     """The search space, its sampler and its budget.
 
     Attributes:
-        trials: candidates measured at most before any is trained. Once a batch has clearly lost accuracy, auto measures
-            up to a third as many again below it.
+        trials: candidates measured at most. Beyond, auto measures one for each that turns out meanwhile to lose
+            accuracy clearly, and up to a third as many again after each that the gate then refuses so.
         budget: wall clock of the whole study: seconds, or 90s, 5m, 2h; null for no limit.
         policies: dtype policies; null lets the hardware decide.
         batch_sizes: null: the user's own, doubled until `max_batch_factor`, memory or the data end it, or nothing is

@@ -11,7 +11,7 @@ from autotune.errors import TrialFault
 from autotune.record.events import FinalistsCompared
 from autotune.record.view import TrialView
 from autotune.study.context import StudyContext
-from autotune.study.ranking import departures, gain_of
+from autotune.study.ranking import departures
 from autotune.trial import Interval, Stage, TimingVerdict
 
 # The third best of several equals is as good; each comparison costs as much as a screening.
@@ -19,13 +19,14 @@ _MOST = 2
 
 
 def challengers(context: StudyContext, leader: TrialView, others: list[TrialView]) -> list[TrialView]:
-    """Those among `others` whose screening interval reaches into the leader's, the best two of them."""
+    """Those among `others` whose screening interval reaches into the leader's: the two that may be the fastest."""
     if not context.config.objective.name.is_of_throughput:
         return []
     assert leader.gain is not None
     low = leader.gain.low
-    near = [trial for trial in others if trial.gain is not None and trial.gain.high >= low and _fits_beside(trial)]
-    return sorted(near, key=lambda trial: -gain_of(trial))[:_MOST]
+    highest = {trial.number: trial.gain.high for trial in others if trial.gain is not None and _fits_beside(trial)}
+    near = [trial for trial in others if highest.get(trial.number, 0.0) >= low]
+    return sorted(near, key=lambda trial: -highest[trial.number])[:_MOST]
 
 
 def _fits_beside(trial: TrialView) -> bool:

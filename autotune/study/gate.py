@@ -22,34 +22,55 @@ _WITHOUT_CURVES = (Objective.throughput, Objective.energy, Objective.memory)
 
 def passes(context: StudyContext, trial: TrialView) -> bool:
     """Train on the gate's seeds and judge; stops early once the rest would have to beat the baseline by a margin."""
-    seeds = [context.config.train.seed + offset for offset in range(context.config.search.gate_seeds)]
-    margins = [context.margin_on(seed) for seed in seeds]
+    margins = _margins(context)
+    found = _trained(context, trial, len(margins))
+    return found is not None and judged(context, trial, *found, margins)
+
+
+def may_pass(context: StudyContext, trial: TrialView) -> bool:
+    """Whether it still may after the first of the gate's seeds; one that may not is judged."""
+    return _trained(context, trial, 1) is not None
+
+
+def _margins(context: StudyContext) -> list[float]:
+    return [context.margin_on(context.config.train.seed + offset) for offset in range(context.config.search.gate_seeds)]
+
+
+def _trained(context: StudyContext, trial: TrialView, most: int) -> tuple[dict[int, TrainingRun], list[float]] | None:
+    """Runs and paired differences on the first seeds; those that there are already are not made again.
+
+    Returns:
+        None after a failure, or once it is rejected.
+    """
+    margins, first = _margins(context), context.config.train.seed
+    known = {run.seed: run for run in trial.runs.get(Stage.VERIFY, ()) if run.stopped is None}
     runs: dict[int, TrainingRun] = {}
     deltas: list[float] = []
-    for seed in seeds:
-        stops = _stops(context, seed, _needed(context, margins, deltas))
-        run = context.train(trial.number, trial.candidate, seed, Stage.VERIFY, stops=stops)
+    for seed in range(first, first + most):
+        run = known.get(seed)
         if run is None:
-            return False
+            stops = _stops(context, seed, _needed(context, margins, deltas))
+            run = context.train(trial.number, trial.candidate, seed, Stage.VERIFY, stops=stops)
+        if run is None:
+            return None
         if run.stopped is not None:
-            return _rejected(context, trial, _why_stopped(context, run, run.stopped))
+            _reject(context, trial, _why_stopped(context, run, run.stopped))
+            return None
         assert run.metric is not None
         runs[seed] = run
         deltas.append(context.oriented(run.metric, context.baseline_metrics[seed]))
-        left = len(seeds) - len(deltas)
+        left = len(margins) - len(deltas)
         if left and (-accuracy.GATE * sum(margins) - sum(deltas)) / left > context.margin:
-            return _rejected(
-                context,
-                trial,
-                f"stopped after {len(deltas)} of {len(seeds)} seeds at {context.told(deltas[-1])}: the rest would have"
-                " to beat float32 by more than the margin",
+            seen = f"{len(deltas)} of {len(margins)} seeds at {context.told(deltas[-1])}"
+            _reject(
+                context, trial, f"stopped after {seen}: the rest would have to beat float32 by more than the margin"
             )
-    return judged(context, trial, runs, deltas, margins)
+            return None
+    return runs, deltas
 
 
-def _rejected(context: StudyContext, trial: TrialView, reason: str) -> bool:
+def _reject(context: StudyContext, trial: TrialView, reason: str) -> None:
     context.record.append(TrialJudged(trial.number, TrialState.REJECTED, reason))
-    return False
 
 
 def _needed(context: StudyContext, margins: Sequence[float], deltas: Sequence[float]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import optuna
 from optuna.study import StudyDirection
@@ -16,10 +16,11 @@ from autotune.study.batch_sizes import BatchSizes, Found, could_hold
 from autotune.study.guesses import first_guesses, next_batch, opening, own_where_searched, where_16_bit_pays
 from autotune.study.parameters import distributions, from_params, params
 from autotune.study.prior import Expected
+from autotune.study.ranking import no_less_accurate
 from autotune.study.ruled_out import RuledOut, grouped
 from autotune.study.samplers import optuna_sampler, sampler_for
 from autotune.study.together import at_most, knows, likeliest
-from autotune.trial import Candidate, FailureKind, LeftOut
+from autotune.trial import Candidate, FailureKind, LeftOut, Policy
 
 # How often a sampler may propose what was measured already before an unmeasured candidate is taken instead: of those
 # that only repeat themselves, and take long for it, the one that is most like what they proposed.
@@ -43,10 +44,11 @@ class Proposer:
         expected: throughput by policy and batch that the device's peaks let expect; orders the first guesses.
         front: whether Optuna's study has two values, speedup and accuracy; each candidate is then first `measured`, and
             told by `learn` once both are known.
-        ends: whether `auto` ends before all is proposed, once nothing that is left is likely to be faster. It can then
-            be asked again for smaller batches; if not, near the user's own batch is looked in turn with everywhere.
+        ends: whether `auto` ends before all is proposed, once nothing that is left is likely to be faster, and is told
+            what has `lost` accuracy. If not, near the user's own batch is looked in turn with everywhere.
 
     Attributes:
+        ends: whether it does.
         begins_with: those of `first` that are proposed.
         told: why the candidate that was asked last is one that the space did not plan, or None.
     """
@@ -84,7 +86,8 @@ class Proposer:
         self._sizes = BatchSizes(space, most) if search.batch_sizes is None else None
         self._speedups: dict[Candidate, float] | None = {space.baseline: 1.0} if alone else None
         self._near_next = False
-        self._ends, self._ended = ends, False
+        self.ends, self._ended = ends and alone, False
+        self._lost: list[Candidate] = []
         self._nearest_batch = next_batch(space)
         self._pending: dict[Candidate, optuna.Trial] = {}
         self._worst = [0.0] * (2 if front else 1)
@@ -107,15 +110,20 @@ class Proposer:
         """The largest batches that were found to fit, for a reader."""
         return tuple(self._sizes.largest()) if self._sizes else ()
 
-    def ask_below(self, batch: int) -> Candidate | None:
-        """What may be the fastest of all smaller batches; None if nothing is likely to, or if it does not `end`."""
-        if self._speedups is None or not self._ends or not knows(self._speedups):
-            return None
-        smaller = [one for one in self._left if one.batch_size < batch and self._reason(one) is None]
-        most = max((speedup for one, speedup in self._speedups.items() if one.batch_size < batch), default=1.0)
-        candidate = likeliest(self._speedups, smaller, most)
-        self._left.pop(candidate, None)  # type: ignore[arg-type]  # None is none of them
-        return candidate
+    @property
+    def has_guesses(self) -> bool:
+        """Whether some of what comes first was not proposed yet."""
+        return any(guess in self._left and self._reason(guess) is None for guess in self._guesses())
+
+    def lost(self, candidate: Candidate) -> None:
+        """It clearly lost accuracy, and so will what is no more accurate.
+
+        Where float32 has lost as well, it is the batch that loses, and 16 bit at a smaller one tells of float32 too.
+        """
+        to_blame = candidate
+        if any(one.policy.is_float32 for one in self._lost):
+            to_blame = replace(candidate, policy=Policy("float32"))
+        self._lost.append(to_blame)
 
     def ask(self) -> Candidate | None:
         """The next candidate, or None when every one was proposed or ruled out, or when it `ends`."""
@@ -182,6 +190,9 @@ class Proposer:
 
     def _reason(self, candidate: Candidate) -> str | None:
         """Why a candidate is not worth a trial, or None if it is."""
+        for lost in self._lost:
+            if no_less_accurate(lost, candidate):
+                return f"no more accurate than {lost.short}, which clearly lost accuracy"
         return self._rules.reason(candidate) or (self._sizes.reason(candidate) if self._sizes else None)
 
     def _found(self) -> Found | None:
@@ -192,9 +203,9 @@ class Proposer:
         if not worthwhile:
             return None
         in_order = self._sampler is Sampler.grid
-        if self._speedups is not None and knows(self._speedups) and (self._ends or not in_order):
+        if self._speedups is not None and knows(self._speedups) and (self.ends or not in_order):
             likely = self._likely(self._speedups, worthwhile)
-            self._ended = self._ends and likely is None
+            self._ended = self.ends and likely is None
             if likely is not None or self._ended:
                 return likely
         if in_order:
@@ -203,9 +214,12 @@ class Proposer:
 
     def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
         """What likely goes best of all; in turn with near the user's own batch, if that is not asked for later."""
-        self._near_next = not self._near_next and not self._ends
+        if self.ends:
+            running = [one for one in speedups if not any(no_less_accurate(lost, one) for lost in self._lost)]
+            return likeliest(speedups, worthwhile, max(speedups[one] for one in running))
+        self._near_next = not self._near_next
         sets = [(self._near(worthwhile), self._near(speedups)), (worthwhile, speedups)]
-        for candidates, measured in sets[1:] if self._ends else sets if self._near_next else reversed(sets):
+        for candidates, measured in sets if self._near_next else reversed(sets):
             least = max((speedups[one] for one in measured), default=0.0)
             if (found := likeliest(speedups, candidates, least)) is not None:
                 return found

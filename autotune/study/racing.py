@@ -10,6 +10,7 @@ from __future__ import annotations
 from autotune.config.objective import Objective
 from autotune.config.search import Verify
 from autotune.study.context import StudyContext
+from autotune.study.ranking import no_less_accurate
 from autotune.trial import Candidate, TrialState
 
 
@@ -28,12 +29,6 @@ def hopeless_below(context: StudyContext, candidate: Candidate) -> float | None:
     for trial in context.view.trials.values():
         if trial.is_baseline or trial.state is not TrialState.SCREENED or trial.speedup is None:
             continue
-        if _no_less_accurate(trial.candidate, candidate):
+        if no_less_accurate(trial.candidate, candidate):
             bound = max(bound, trial.speedup.low)
     return bound
-
-
-def _no_less_accurate(one: Candidate, other: Candidate) -> bool:
-    """As far as that can be told before anything is trained."""
-    precise = one.policy == other.policy or one.policy.is_float32
-    return precise and one.batch_size <= other.batch_size

@@ -24,6 +24,15 @@ def departures(candidate: Candidate, baseline: Candidate) -> int:
     )
 
 
+def no_less_accurate(one: Candidate, other: Candidate) -> bool:
+    """Whether one candidate is no less accurate than another, as far as that can be told before anything is trained.
+
+    A larger batch, and fewer bits, are no more accurate than a smaller one and more bits.
+    """
+    precise = one.policy == other.policy or one.policy.is_float32
+    return precise and one.batch_size <= other.batch_size
+
+
 def gain_of(trial: TrialView) -> float:
     """What screening measured of the objective; such a trial was measured."""
     assert trial.gain is not None

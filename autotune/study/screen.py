@@ -5,27 +5,30 @@ from __future__ import annotations
 import math
 
 from autotune.config.search import Sampler, Verify
+from autotune.record.view import TrialView
 from autotune.space.build import optimizer_slots
 from autotune.space.space import Space
-from autotune.study import costs, prior
+from autotune.study import costs, gate, prior
 from autotune.study.compare import probed
 from autotune.study.context import StudyContext
+from autotune.study.guesses import next_batch
 from autotune.study.propose import Proposer
-from autotune.trial import Candidate, Failure, Stage
+from autotune.study.ranking import gain_of
+from autotune.trial import Candidate, Failure, Stage, TrialState
 
 # A busy machine takes longer for a probe than was planned, which must not end the stage while there is time. Beyond its
 # share the later stages keep this multiple of what they should take, since they may turn out to be slower too.
 _SPARED = 1.25
 
 
-# Once the gate has refused a batch, this share of the trials is added for smaller ones.
+# Each time that accuracy takes candidates out of the running, this share of the trials is added for the others.
 _AGAIN = 1 / 3
 
 
 def screen(context: StudyContext, space: Space) -> Screening:
     """Measure candidates until the trials, the space or what the budget has for this stage are used up."""
     screening = Screening(context, space)
-    screening.measure(context.config.search.trials)
+    screening.measure()
     screening.close()
     return screening
 
@@ -50,18 +53,25 @@ class Screening:
         assert context.plan is not None
         self._shares_s, self._after_s = context.plan.shares_s, context.plan.after_screening_s
         self._began_s, self._aside_s, self._longest_s = context.busy_s, 0.0, 0.0
-        self._number, self._over = 0, False
+        self._number, self._refused, self._over = 0, 0, False
+        # The largest batch that may keep its accuracy: it is near the user's own, or was trained.
+        self._looked_at = next_batch(space)
 
     @property
     def is_over(self) -> bool:
         """Whether no further candidate is measured."""
-        return self._over or self._number >= self._context.config.search.trials
+        return self._over or self._number >= self._trials
 
-    def measure(self, most: int) -> list[int]:
-        """Up to so many further candidates; the numbers of the trials that have a result."""
+    @property
+    def _trials(self) -> int:
+        """How many are measured at most: one more for each that was refused meanwhile."""
+        return self._context.config.search.trials + self._refused
+
+    def measure(self, most: int | None = None) -> list[int]:
+        """Further candidates, up to so many or all; the numbers of the trials that have a result."""
         found: list[int] = []
-        trials = min(self._context.config.search.trials, self._number + most)
-        while not self._over and self._number < trials:
+        end = math.inf if most is None else self._number + most
+        while not self.is_over and self._number < end:
             candidate = self.proposer.ask()
             self._over = candidate is None or self._is_late()
             if candidate is None or self._over:
@@ -70,27 +80,54 @@ class Screening:
                 self._context.note("batch", self.proposer.told)
             self._number += 1
             found += self._measured(self._number, candidate)
+            if self.proposer.ends and not self.proposer.has_guesses:
+                self._look_at_accuracy()
         return found
 
-    def below(self, batch: int, reserve_s: float) -> list[int]:
-        """What may be the fastest of smaller batches than one that lost accuracy; the trials that have a result.
+    def again(self, lost: TrialView, reserve_s: float) -> list[TrialView]:
+        """What may be the fastest beside one that clearly lost accuracy and its like; the trials that have a result.
 
         Args:
-            batch: which the gate has refused.
+            lost: it was in the gate, or on new seeds.
             reserve_s: what is kept back of the budget for what follows [s].
         """
         context, found = self._context, []
-        most = math.ceil(_AGAIN * context.config.search.trials)
+        self.proposer.lost(lost.candidate)
+        most = math.ceil(_AGAIN * context.config.search.trials) if self.proposer.ends else 0
         for count in range(most):
             affordable = context.budget.allows(self._longest_s, reserve_s)
-            candidate = self.proposer.ask_below(batch) if affordable else None
+            candidate = self.proposer.ask() if affordable else None
             if candidate is None:
                 break
             if count == 0:
-                context.note("screen", f"batch {batch} lost accuracy: what may be the fastest below it is measured")
+                context.note("screen", f"trial {lost.number} lost accuracy: what else may be the fastest is measured")
                 context.stage(Stage.SCREEN, most)
             found += self._measured(max(context.view.trials) + 1, candidate)
-        return found
+        return [context.view.trials[number] for number in found]
+
+    def _look_at_accuracy(self) -> None:
+        """Train the fastest so far on one seed if its batch is larger than any that was: it may lose all at once.
+
+        Large batches are the fastest and the first to lose accuracy. One short training tells, before trial after trial
+        goes to what the gate will refuse.
+        """
+        context = self._context
+        screened = [trial for trial in context.view.trials.values() if trial.state is TrialState.SCREENED]
+        best = max((trial for trial in screened if trial.gain is not None), key=gain_of, default=None)
+        if best is None or best.candidate.batch_size <= self._looked_at:
+            return
+        if gain_of(best) <= context.config.objective.threshold or not context.budget.allows(
+            costs.candidate_s(context, gain_of(best)), self._after_s * costs.slowness(context)
+        ):
+            return
+        began_s = context.busy_s
+        context.stage(Stage.VERIFY, 1)
+        if gate.may_pass(context, best):
+            self._looked_at = best.candidate.batch_size
+        elif gate.clearly_lost(context, best):
+            self._refused += 1
+            self.proposer.lost(best.candidate)
+        self.aside(context.busy_s - began_s)
 
     def _measured(self, number: int, candidate: Candidate) -> list[int]:
         """Its number, if it has a result."""

@@ -9,7 +9,7 @@ from autotune.study import costs, gate, vouching
 from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
 from autotune.study.fallback import Fallback
-from autotune.study.ranking import best_first, gain_of
+from autotune.study.ranking import best_first, gain_of, no_less_accurate
 from autotune.study.screen import Screening
 from autotune.trial import Stage, TrialState
 
@@ -22,8 +22,8 @@ class Verification:
     `search.verify=all`, and where the objective itself is read from trainings, all are trained before the first is
     handed out.
 
-    A batch that clearly loses accuracy takes its like out of the running, most of what was screened among them. So what
-    may be the fastest below it is then screened.
+    One that clearly loses accuracy takes its like out of the running, most of what was screened among them. So what
+    else may be the fastest is then screened.
 
     Args:
         context: of the study.
@@ -38,8 +38,13 @@ class Verification:
         self._queue = self._better_than_baseline()
         self._passed = self._passed_before()  # and not handed out yet, best first
         self._handed_out: list[TrialView] = []
-        self._lost: list[TrialView] = []  # clearly less accurate, in the order in which that was seen
         self._trains_all = context.times_trainings or context.config.search.verify is Verify.all
+        # Clearly less accurate, in the order in which that was seen; those of a front are no reason to doubt others.
+        seen = [] if screening is None else list(context.view.trials.values())
+        self._lost = [trial for trial in seen if gate.clearly_lost(context, trial)]
+        for trial in list(self._lost):
+            self._fall_back(trial)
+        self._queue.sort(key=self._put_off)
 
     def next(self) -> TrialView | None:
         """The best candidate that has passed and was not handed out yet, or None when there is none left."""
@@ -79,9 +84,9 @@ class Verification:
                 self._has_lost(trial)
 
     def _has_lost(self, trial: TrialView) -> None:
-        """It clearly lost accuracy: what is alike comes last, and what may be the fastest below it is measured."""
+        """It clearly lost accuracy: what is alike comes last, and what else may be the fastest is measured."""
         self._lost.append(trial)
-        self._screen_below(trial)
+        self._screen_again(trial)
         self._queue.sort(key=self._put_off)
 
     def _is_refuted(self, trial: TrialView) -> bool:
@@ -138,16 +143,14 @@ class Verification:
         self._fall_back(trial)
         return False
 
-    def _screen_below(self, lost: TrialView) -> None:
-        """Measure what may be the fastest of smaller batches, and put it where its speed belongs."""
-        batch, own = lost.candidate.batch_size, self._context.baseline.batch_size
-        smallest = min(trial.candidate.batch_size for trial in self._lost)
-        if self._screening is None or batch > smallest or batch <= own:  # not the batch is to blame at the user's own
+    def _screen_again(self, lost: TrialView) -> None:
+        """Measure what else may be the fastest, and put it where its speed belongs."""
+        if self._screening is None:
             return
-        smaller = [trial for trial in self._queue if trial.candidate.batch_size < batch]
-        speedup = max((trial.speedup.estimate for trial in smaller if trial.speedup is not None), default=1.0)
+        running = [trial for trial in self._queue if not no_less_accurate(lost.candidate, trial.candidate)]
+        speedup = max((trial.speedup.estimate for trial in running if trial.speedup is not None), default=1.0)
         reserve_s = self._gate_s(speedup) + costs.confirm_s(self._context, speedup) + costs.export_s(self._context)
-        found = [self._context.view.trials[number] for number in self._screening.below(batch, reserve_s)]
+        found = self._screening.again(lost, reserve_s)
         if found:
             self._context.stage(Stage.VERIFY, self._context.config.search.gate_seeds)
         better = [trial for trial in found if self._may_be_better(trial)]

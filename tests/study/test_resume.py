@@ -179,7 +179,8 @@ def test_more_trials_go_on_from_those_that_were_measured(whole, tmp_path):
     screened = [r for r in study.executor.requests if r.stage is Stage.SCREEN]
     assert len(screened) == 4
     assert not before & {(r.operation, r.candidate, r.stage, r.seed) for r in screened}
-    assert len([t for t in study.view.trials.values() if not t.is_baseline]) == 12
+    # One for each that lost its accuracy meanwhile comes on top.
+    assert 12 <= len([t for t in study.view.trials.values() if not t.is_baseline]) <= 16
 
 
 def test_more_trials_may_shift_numbers_and_no_trial_gets_what_another_showed(tmp_path):
