@@ -20,7 +20,6 @@ from autotune.trial import Candidate, Failure, Stage, TrialState
 # share the later stages keep this multiple of what they should take, since they may turn out to be slower too.
 _SPARED = 1.25
 
-
 # Each time that accuracy takes candidates out of the running, this share of the trials is added for the others.
 _AGAIN = 1 / 3
 
@@ -34,7 +33,7 @@ def screen(context: StudyContext, space: Space) -> Screening:
 
 
 class Screening:
-    """Measures candidates in as many rounds as are asked for.
+    """Measures candidates, in as many rounds as are asked for, and what large batches lose, where `auto` may end early.
 
     Args:
         context: of the study.
