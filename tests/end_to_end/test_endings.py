@@ -75,6 +75,7 @@ def test_a_multirun_of_plans_goes_on_after_a_mistake_and_returns_the_worst(tmp_p
     assert person.running() == []
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_was_measured(tmp_path):
     person = Person(tmp_path)
     process = person.start("-m", "autotune", *STUDY)

@@ -30,7 +30,7 @@ from tests.end_to_end.person import STUDY, Person
 from tests.faults.actor import PAUSE
 from tests.faults.rehearsed import Rehearsed, told
 
-KILLS = int(os.environ.get("FAULTS_KILLS", "3"))
+KILLS = int(os.environ.get("FAULTS_KILLS", "2"))
 SEED = int(os.environ.get("FAULTS_SEED", str(int(time.time()))))
 _KILLS_A_STUDY = 6  # the budget is a total, and every session takes its start from it
 

@@ -30,7 +30,7 @@ CANDIDATES = [
     for policy, batch, xla, steps in itertools.product((F32, BF16), SIZES, (Xla.OFF, Xla.ON), (1, 8))
 ]
 TRIALS = 10
-DEVICES = int(os.environ.get("MADE_UP_DEVICES", "12"))
+DEVICES = int(os.environ.get("MADE_UP_DEVICES", "8"))
 
 
 def device(chance: random.Random) -> Callable[[Candidate], float]:
