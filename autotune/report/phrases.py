@@ -17,6 +17,13 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
+def left_out(view: StudyView) -> list[str]:
+    """What the search did not look at, and why: what was planned without it, then what its screening showed."""
+    planned = view.space.space.left_out if view.space is not None else ()
+    shown = [note.text for note in view.notes if note.topic in ("ruled_out", "unlikely")]
+    return [*(f"{left.what}: {left.reason}" for left in planned), *shown]
+
+
 def widths(candidate: Candidate) -> str:
     """`3008-1008`, or nothing for a model without widths."""
     return "-".join(map(str, candidate.widths))

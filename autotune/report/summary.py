@@ -36,8 +36,7 @@ def summary_markdown(view: StudyView, remarks: Sequence[str] = (), *, brief: boo
     failed = [trial for _, trial in sorted(view.trials.items()) if trial.failure is not None]
     lines += _section("Failures", _items([f"trial {trial.number}: {trial.failure}" for trial in failed]))
     lines += _predictions(view)
-    left_out = view.space.space.left_out if view.space is not None else ()
-    lines += _section("Left out of the search", _items([f"{left.what}: {left.reason}" for left in left_out]))
+    lines += _section("Left out of the search", _items(phrases.left_out(view)))
     if not brief:
         lines += _section("How to reproduce it", [f"- **{text(at)}**: {text(row)}" for at, row in reproduce.rows(view)])
     return "\n".join(lines) + "\n"

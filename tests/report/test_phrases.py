@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from autotune.record.events import Note
+from autotune.record.view import StudyView
 from autotune.report import phrases
 from autotune.trial import Candidate, Policy, Xla
-from tests.sample_study import CANDIDATES
+from tests.sample_study import CANDIDATES, sample_events
 
 
 def test_text_from_elsewhere_cannot_move_the_cursor_or_start_a_line():
@@ -52,3 +54,16 @@ def test_the_command_asks_for_the_trust_that_it_needs():
         "train": {"callbacks": [{"_target_": "keras.callbacks.TerminateOnNaN"}, {"_target_": "my_net.Beep"}]},
     }
     assert phrases.train_command("e", config).endswith(" --config-name best --trust my_net.build --trust my_net.Beep")
+
+
+def test_what_screening_showed_is_left_out_with_its_reason_too():
+    view = StudyView.of(sample_events())
+    planned = phrases.left_out(view)
+    assert planned
+    for topic in ("ruled_out", "unlikely", "batch"):
+        view.apply(Note(topic, f"3 candidates: told of as {topic}"))
+    assert phrases.left_out(view) == [
+        *planned,
+        "3 candidates: told of as ruled_out",
+        "3 candidates: told of as unlikely",
+    ]

@@ -53,8 +53,7 @@ def reproduce_section(view: StudyView) -> Html:
 
 def left_out_section(view: StudyView) -> Html:
     """What the search did not look at, and why."""
-    left_out = view.space.space.left_out if view.space is not None else ()
-    return section("left-out", "Left out of the search", items(f"{left.what}: {left.reason}" for left in left_out))
+    return section("left-out", "Left out of the search", items(phrases.left_out(view)))
 
 
 def predicted_section(view: StudyView) -> Html:
