@@ -87,7 +87,7 @@ class Proposer:
         self._speedups: dict[Candidate, float] | None = {space.baseline: 1.0} if alone else None
         self._near_next = False
         self.ends, self._ended = ends and alone, False
-        self._lost: list[Candidate] = []
+        self._lost: list[tuple[Candidate, Candidate]] = []  # what is to blame, and for whom
         self._nearest_batch = next_batch(space)
         self._pending: dict[Candidate, optuna.Trial] = {}
         self._worst = [0.0] * (2 if front else 1)
@@ -118,12 +118,14 @@ class Proposer:
     def lost(self, candidate: Candidate) -> None:
         """It clearly lost accuracy, and so will what is no more accurate.
 
-        Where float32 has lost as well, it is the batch that loses, and 16 bit at a smaller one tells of float32 too.
+        Where float32 has lost as well, it is the batch that loses, and 16 bit at a smaller one tells of float32 too. In
+        float32 at the user's own batch, neither is to blame.
         """
-        to_blame = candidate
-        if any(one.policy.is_float32 for one in self._lost):
-            to_blame = replace(candidate, policy=Policy("float32"))
-        self._lost.append(to_blame)
+        larger = candidate.batch_size > self._own.batch_size
+        blames_batch = larger and any(one.policy.is_float32 for one, _ in self._lost)
+        if larger or not candidate.policy.is_float32:
+            blamed = replace(candidate, policy=Policy("float32")) if blames_batch else candidate
+            self._lost.append((blamed, candidate))
 
     def ask(self) -> Candidate | None:
         """The next candidate, or None when every one was proposed or ruled out, or when it `ends`."""
@@ -190,9 +192,10 @@ class Proposer:
 
     def _reason(self, candidate: Candidate) -> str | None:
         """Why a candidate is not worth a trial, or None if it is."""
-        for lost in self._lost:
-            if no_less_accurate(lost, candidate):
-                return f"no more accurate than {lost.short}, which clearly lost accuracy"
+        for blamed, lost in self._lost:
+            if no_less_accurate(blamed, candidate):
+                like = "no more accurate than" if no_less_accurate(lost, candidate) else "no smaller a batch than"
+                return f"{like} {lost.short}, which clearly lost accuracy"
         return self._rules.reason(candidate) or (self._sizes.reason(candidate) if self._sizes else None)
 
     def _found(self) -> Found | None:
@@ -215,7 +218,7 @@ class Proposer:
     def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
         """What likely goes best of all; in turn with near the user's own batch, if that is not asked for later."""
         if self.ends:
-            running = [one for one in speedups if not any(no_less_accurate(lost, one) for lost in self._lost)]
+            running = [one for one in speedups if not any(no_less_accurate(blamed, one) for blamed, _ in self._lost)]
             return likeliest(speedups, worthwhile, max(speedups[one] for one in running))
         self._near_next = not self._near_next
         sets = [(self._near(worthwhile), self._near(speedups)), (worthwhile, speedups)]

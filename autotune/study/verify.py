@@ -41,7 +41,7 @@ class Verification:
         self._trains_all = context.times_trainings or context.config.search.verify is Verify.all
         # Clearly less accurate, in the order in which that was seen; those of a front are no reason to doubt others.
         seen = [] if screening is None else list(context.view.trials.values())
-        self._lost = [trial for trial in seen if gate.clearly_lost(context, trial)]
+        self._lost = [trial for trial in seen if gate.clearly_lost(context, trial) and self._tells_of_others(trial)]
         for trial in list(self._lost):
             self._fall_back(trial)
         self._queue.sort(key=self._put_off)
@@ -85,9 +85,16 @@ class Verification:
 
     def _has_lost(self, trial: TrialView) -> None:
         """It clearly lost accuracy: what is alike comes last, and what else may be the fastest is measured."""
+        if not self._tells_of_others(trial):
+            return
         self._lost.append(trial)
         self._screen_again(trial)
         self._queue.sort(key=self._put_off)
+
+    def _tells_of_others(self, trial: TrialView) -> bool:
+        """Whether its batch or its 16 bit may be to blame; in float32 at the user's own batch, neither is."""
+        candidate, own = trial.candidate, self._context.baseline
+        return not candidate.policy.is_float32 or candidate.batch_size > own.batch_size
 
     def _is_refuted(self, trial: TrialView) -> bool:
         """Whether one that passed the gate is not worth a confirmation after what another's has shown."""

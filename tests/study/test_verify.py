@@ -68,6 +68,14 @@ def test_where_16_bit_loses_float32_is_looked_at_at_every_batch(tmp_path):
     assert (winner.policy, winner.batch_size) == (F32, 512)
 
 
+def test_what_float32_loses_at_the_users_own_batch_takes_nothing_else_out_of_the_running(tmp_path):
+    """Neither a batch nor 16 bit is to blame: something else, such as XLA."""
+    world = World(loss=lambda c: 0.05 if c.xla is Xla.ON else 0.0)
+    view = searched(tmp_path, world, batch_sizes=[32], policies=["float32"]).view
+    assert any(trial.state is TrialState.REJECTED for trial in view.trials.values())
+    assert (view.winner.candidate.xla, view.winner.candidate.steps_per_execution) == (Xla.OFF, 8)
+
+
 def test_a_sampler_that_was_asked_for_by_name_has_its_trials_and_no_more(tmp_path):
     study = searched(tmp_path, loses_above(SAFE), sampler=Sampler.tpe)
     assert study.notes("screen") == []
