@@ -108,7 +108,7 @@ class SearchConfig:
         max_growth: by how much a width may grow to be aligned, 0.05 = 5 %.
         sampler: auto, tpe, gp (a Gaussian process; needs the package torch), nsga2, random, or grid: every candidate
             in order. A space no larger than `trials` is measured whole, but auto ends once nothing that is left is
-            likely to be the fastest, where speed is the objective and not all are to be verified.
+            likely to be the best, unless all that is measured is to be trained.
         seed: of the sampler.
         warm_start: whether the best of the latest study of the same model, data, objective and device below
             `output.root` are proposed first; only their order is taken over, never a measurement.

@@ -116,16 +116,14 @@ class Proposer:
         return any(guess in self._left and self._reason(guess) is None for guess in self._guesses())
 
     def lost(self, candidate: Candidate) -> None:
-        """It clearly lost accuracy, and so will what is no more accurate.
+        """It clearly lost accuracy by its batch or by 16 bit, and so will what is no more accurate.
 
-        Where float32 has lost as well, it is the batch that loses, and 16 bit at a smaller one tells of float32 too. In
-        float32 at the user's own batch, neither is to blame.
+        Where float32 has lost as well, it is the batch that loses, and 16 bit at a smaller one tells of float32 too, if
+        that is larger than the user's own.
         """
         larger = candidate.batch_size > self._own.batch_size
         blames_batch = larger and any(one.policy.is_float32 for one, _ in self._lost)
-        if larger or not candidate.policy.is_float32:
-            blamed = replace(candidate, policy=Policy("float32")) if blames_batch else candidate
-            self._lost.append((blamed, candidate))
+        self._lost.append((replace(candidate, policy=Policy("float32")) if blames_batch else candidate, candidate))
 
     def ask(self) -> Candidate | None:
         """The next candidate, or None when every one was proposed or ruled out, or when it `ends`."""
