@@ -87,7 +87,7 @@ def _step(case: Case, candidate: Candidate, cwd: Path) -> tuple[Callable[[], flo
     recipe = recipe_for(config.train, candidate, Fidelity(examples, 1))
     dataset = _dataset(case, examples)
     model = ModelBuilder(config, dataset.input_shape, dataset.num_classes).build(candidate, recipe, 0).model
-    batches = Feed(dataset.train, 0).batches(examples=examples, batch_size=candidate.batch_size, seed=0)
+    batches = Feed(dataset.train, 0).batches(examples=examples, batch_size=candidate.batch_size, seed=None)
     stepper = Stepper(model, batches, candidate)
     stepper.first_step_s()
     steps = stepper.steps_for(BLOCK_S, stepper.step_ms(stepper.steps_for(BLOCK_S / 10, 10.0)))

@@ -217,7 +217,7 @@ def _our_paths(config: Config, candidate: Candidate, recipe: Recipe, dataset: Da
     builder = CompiledOnce(config, dataset.input_shape, dataset.num_classes)
     feed = Feed(dataset.train, config.data.split_seed)
     trainer = Trainer(config, dataset, builder, feed)
-    batches = feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=SEED)
+    batches = feed.batches(examples=recipe.examples, batch_size=candidate.batch_size, seed=None)  # as `Prober` does
     stepper = Stepper(builder.build(candidate, recipe, SEED).model, batches, candidate)
 
     def train() -> float:

@@ -1,4 +1,4 @@
-"""The input pipeline: one for timing and training, in float32.
+"""The input pipeline, in float32: of training, and of timing, which alone does not shuffle anew at each pass.
 
 Indices are shuffled and whole batches gathered, so the order of examples depends on the seed alone and not on the batch
 size: two candidates on one seed see the same permutation of the same examples. That holds wherever batches are
@@ -33,40 +33,55 @@ class Feed:
         self._order = np.random.default_rng(split_seed).permutation(len(part.y)).astype(np.int64)
         self._on_device: tuple[weakref.ref[tf.Tensor], ...] = ()
 
-    def feeding(self, model: keras.Model, candidate: Candidate, *, examples: int, seed: int) -> tf.data.Dataset:
+    def feeding(self, model: keras.Model, candidate: Candidate, *, examples: int, seed: int | None) -> tf.data.Dataset:
         """What to train a compiled model of the candidate on: one pass, in micro-batches if it accumulates.
 
         The order of examples is that of `batches`, whatever the candidate's pipeline.
         """
-        asked = {"examples": examples, "batch_size": candidate.batch_size, "seed": seed}
+        rows = self._rows(examples, candidate.batch_size, seed, candidate.accumulation)
         if candidate.pipeline is Pipeline.HOST:
-            return self.batches(**asked, accumulation=candidate.accumulation)
+            return self._gathered(rows)
         listening = step.traced(model)
         assert listening is not None, "a built model's training step is listened to"
         listening.gather_from(self._arrays_on_device())
-        return self.rows(**asked, accumulation=candidate.accumulation).prefetch(tf.data.AUTOTUNE)
+        return rows.prefetch(tf.data.AUTOTUNE)
 
-    def batches(self, *, examples: int, batch_size: int, seed: int, accumulation: int = 1) -> tf.data.Dataset:
-        """One pass in a new order each time it is iterated; the last partial batch is dropped.
+    def batches(self, *, examples: int, batch_size: int, seed: int | None, accumulation: int = 1) -> tf.data.Dataset:
+        """One pass; the last partial batch is dropped.
 
         A dataset that ends, rather than a repeated one with `steps_per_epoch`: with the latter, Keras rounds an epoch
         up to whole executions when `steps_per_execution` is above 1.
-        """
-        x, y = self._x, self._y
-        return (
-            self.rows(examples=examples, batch_size=batch_size, seed=seed, accumulation=accumulation)
-            .map(lambda rows: (tf.gather(x, rows), tf.gather(y, rows)), num_parallel_calls=tf.data.AUTOTUNE)
-            .prefetch(tf.data.AUTOTUNE)
-        )
 
-    def rows(self, *, examples: int, batch_size: int, seed: int, accumulation: int = 1) -> tf.data.Dataset:
-        """The rows of each batch, or of each micro-batch, of which there are as many as make up the whole batches."""
-        chosen = tf.data.Dataset.from_tensor_slices(self._order[:examples])
-        shuffled = chosen.shuffle(examples, seed=seed, reshuffle_each_iteration=True)
-        if accumulation == 1:
-            return shuffled.batch(batch_size, drop_remainder=True)
-        parts = examples // batch_size * accumulation
-        return shuffled.batch(batch_size // accumulation, drop_remainder=True).take(parts)
+        Args:
+            examples: of the training part.
+            batch_size: examples per optimizer step.
+            seed: of the orders, of which each pass has a new one. With None all have the same: for timing, where a
+                new iterator is made every few steps and would draw a whole order for them.
+            accumulation: micro-batches to a batch.
+        """
+        return self._gathered(self._rows(examples, batch_size, seed, accumulation))
+
+    def _gathered(self, rows: tf.data.Dataset) -> tf.data.Dataset:
+        x, y = self._x, self._y
+        batches = rows.map(lambda row: (tf.gather(x, row), tf.gather(y, row)), num_parallel_calls=tf.data.AUTOTUNE)
+        return batches.prefetch(tf.data.AUTOTUNE)
+
+    def _rows(self, examples: int, batch_size: int, seed: int | None, accumulation: int) -> tf.data.Dataset:
+        """The rows of each batch, or of each micro-batch, of which there are as many as make up the whole batches.
+
+        A whole order is drawn at once, and whole batches of it are passed on: tf.data's own `shuffle` takes 2 us an
+        example, all of them before the first batch of a pass.
+        """
+        parts, size = examples // batch_size * accumulation, batch_size // accumulation
+        chosen = self._order[:examples]
+
+        def cut(order: tf.Tensor) -> tf.Tensor:
+            return tf.reshape(order[: parts * size], (parts, size))
+
+        if seed is None:
+            return tf.data.Dataset.from_tensor_slices(cut(chosen))
+        seeds = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).batch(2, drop_remainder=True).take(1)
+        return seeds.map(lambda drawn: cut(tf.random.experimental.stateless_shuffle(chosen, drawn))).unbatch()
 
     def _arrays_on_device(self) -> tuple[tf.Tensor, ...]:
         """The whole training part on the device, for as long as a model is fed from it: its memory is the model's."""

@@ -107,7 +107,7 @@ class Prober:
         before_mb = framework.memory_mb()
         framework.reset_peak_memory()
         built = self._builder.build(candidate, recipe, args.seed)
-        batches = self._feed.feeding(built.model, candidate, examples=recipe.examples, seed=args.seed)
+        batches = self._feed.feeding(built.model, candidate, examples=recipe.examples, seed=None)
         hooks = step_hooks(self._callbacks(candidate))
         timed = _Timed(Stepper(built.model, batches, candidate, hooks, self._watch), built.build_s, args)
         peak_mb = framework.peak_memory_mb()  # before another model runs

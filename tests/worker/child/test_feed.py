@@ -15,13 +15,15 @@ COUNT = 50
 PART = Part(np.arange(COUNT * 2, dtype="float32").reshape(COUNT, 2), np.arange(COUNT, dtype="int32"))
 
 
-def epochs(number: int = 1, *, examples: int = COUNT, batch_size: int = 10, seed: int = 0, split_seed: int = 0) -> Any:
+def epochs(
+    number: int = 1, *, examples: int = COUNT, batch_size: int = 10, seed: int | None = 0, split_seed: int = 0
+) -> Any:
     """Labels, which are rows of the part, in the order of each epoch; one array a batch."""
     import keras
 
     from autotune.worker.child.feed import Feed
 
-    keras.utils.set_random_seed(seed)  # as the builder does before every training
+    keras.utils.set_random_seed(seed or 0)  # as the builder does before every training
     batches = Feed(PART, split_seed).batches(examples=examples, batch_size=batch_size, seed=seed)
     return [[(x.numpy(), y.numpy()) for x, y in batches] for _ in range(number)]
 
@@ -60,3 +62,38 @@ def test_fewer_examples_are_the_same_ones_for_every_seed() -> None:
     assert len(chosen) == 1
     assert len(next(iter(chosen))) == 20
     assert frozenset(order(epochs(examples=20, split_seed=1)[0])) not in chosen
+
+
+def test_without_a_seed_each_pass_has_the_same_examples_in_one_order() -> None:
+    first, second = epochs(2, seed=None, examples=20)
+    assert order(first) == order(second)
+    assert set(order(first)) == set(order(epochs(examples=20)[0]))
+
+
+def test_all_orders_are_about_as_likely() -> None:
+    """Each of five places holds each of five examples in a fifth of a thousand passes; the same for pairs of places."""
+    import keras
+
+    from autotune.worker.child.feed import Feed
+
+    keras.utils.set_random_seed(3)
+    part = Part(np.zeros((5, 1), "float32"), np.arange(5, dtype="int32"))
+    batches = Feed(part, 0).batches(examples=5, batch_size=5, seed=1)
+    orders = np.array([labels.numpy() for _, labels in batches.repeat(1000)])
+    assert orders.shape == (1000, 5)
+    once = np.array([[np.mean(orders[:, place] == example) for place in range(5)] for example in range(5)])
+    assert np.abs(once - 1 / 5).max() < 0.06  # 4.7 standard errors
+    after = np.array([[np.mean((orders[:, :-1] == a) & (orders[:, 1:] == b)) for a in range(5)] for b in range(5)])
+    assert np.abs(after[~np.eye(5, dtype=bool)] - 1 / 20).max() < 0.017
+
+
+def test_an_order_is_drawn_for_micro_batches_as_for_whole_ones() -> None:
+    import keras
+
+    from autotune.worker.child.feed import Feed
+
+    whole = order(epochs(batch_size=20)[0])
+    keras.utils.set_random_seed(0)
+    parts = list(Feed(PART, 0).batches(examples=COUNT, batch_size=20, seed=0, accumulation=4))
+    assert [len(labels) for _, labels in parts] == [5] * 8
+    assert [int(label) for _, labels in parts for label in labels] == whole
