@@ -241,6 +241,7 @@ def leave() -> NoReturn:
     """
     threading._shutdown()  # type: ignore[attr-defined]  # what a person's code has handed to threads is done
     atexit._run_exitfuncs()
+    gc.unfreeze()  # what was opened before the framework is told, too
     for found in gc.get_objects():
         if isinstance(found, io.IOBase):
             with contextlib.suppress(Exception):

@@ -15,6 +15,7 @@ from autotune.decide.timing import FEWEST_PAIRS
 from autotune.trial import PipelineTiming
 from autotune.worker.child import framework, step
 from autotune.worker.child.blocks import LEAD_IN, Stepper
+from autotune.worker.child.feed import without_autotune
 from autotune.worker.child.turns import in_turn
 
 # As many as a rule for speedups would ask for; six, without which there is no interval, if that would take long.
@@ -93,7 +94,9 @@ def _resident(fed: Stepper, block_s: float) -> _Side:
         if listening is not None:  # rows of arrays on the device are gathered once
             batch = listening.batch(batch)
     _make_function_on(model, batch)
-    nothing = tf.data.Dataset.from_tensors(0)  # `fit` wants to be fed; this costs it some microseconds
+    nothing = without_autotune(
+        tf.data.Dataset.from_tensors(0)
+    )  # `fit` wants to be fed; this costs it some microseconds
     stepper = Stepper(model, nothing, fed.candidate, fed.callbacks)
     stepper.first_step_s()
     step_ms = stepper.step_ms(fed.candidate.steps_per_execution)

@@ -97,3 +97,12 @@ def test_an_order_is_drawn_for_micro_batches_as_for_whole_ones() -> None:
     parts = list(Feed(PART, 0).batches(examples=COUNT, batch_size=20, seed=0, accumulation=4))
     assert [len(labels) for _, labels in parts] == [5] * 8
     assert [int(label) for _, labels in parts for label in labels] == whole
+
+
+def test_no_thread_of_tf_datas_holds_up_the_end_of_a_fit() -> None:
+    """The end of an iterator waits for the thread that tunes it, for about as long as it has lived."""
+    from autotune.worker.child.feed import Feed
+
+    for seed in (0, None):
+        batches = Feed(PART, 0).batches(examples=COUNT, batch_size=20, seed=seed)
+        assert [one.options().autotune.enabled for one in (batches, batches.repeat())] == [False, False]
