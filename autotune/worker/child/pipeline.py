@@ -14,7 +14,7 @@ import tensorflow as tf
 from autotune.decide.timing import FEWEST_PAIRS
 from autotune.trial import PipelineTiming
 from autotune.worker.child import framework, step
-from autotune.worker.child.blocks import LEAD_IN, Stepper
+from autotune.worker.child.blocks import Stepper, lead_in
 from autotune.worker.child.feed import without_autotune
 from autotune.worker.child.turns import in_turn
 
@@ -66,8 +66,9 @@ def time_pipeline(
 
 def _fewest_s(fed: Stepper, steps: int, block_s: float, step_ms: float) -> float:
     """The fewest pairs of blocks with their lead-ins, as if the step on the resident batch took no less [s]."""
-    resident = fed.steps_for(block_s, step_ms)
-    per_pair = steps + resident + LEAD_IN * fed.candidate.steps_per_execution  # one `fit` takes two blocks
+    resident, per_execution = fed.steps_for(block_s, step_ms), fed.candidate.steps_per_execution
+    # One `fit` takes two blocks.
+    per_pair = steps + resident + lead_in(max(steps, resident) // per_execution) * per_execution
     return FEWEST_PAIRS * per_pair * step_ms / 1e3
 
 

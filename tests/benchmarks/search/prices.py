@@ -15,9 +15,7 @@ from statistics import median, quantiles
 from autotune.trial import Candidate, Recipe
 from tests.benchmarks.search.landscape import Landscape, Timing, Training
 
-# Executions before the first block of a `fit` (`autotune.worker.child.blocks.LEAD_IN`, which imports Keras), and how
-# many blocks it takes where two models are timed in turn.
-_LEAD_IN = 1
+# How many blocks a `fit` takes where two models are timed in turn.
 _BLOCKS_A_FIT = 2
 
 
@@ -50,8 +48,8 @@ class Prices:
 
     def block_s(self, candidate: Candidate, block_s: float) -> float:
         """A block and its share of what comes before the clock starts."""
-        steps = self.block_steps(candidate, block_s) + _LEAD_IN * candidate.steps_per_execution / _BLOCKS_A_FIT
-        return steps * self.step_ms(candidate) / 1e3
+        steps = self.block_steps(candidate, block_s)
+        return (steps + _lead_in(candidate, steps) / _BLOCKS_A_FIT) * self.step_ms(candidate) / 1e3
 
     def training_s(self, candidate: Candidate, recipe: Recipe) -> tuple[float, float, float]:
         """The whole request, and of it the training alone, evaluation apart, and one evaluation."""
@@ -101,9 +99,14 @@ def _done(runs: Iterable[Training]) -> list[Training]:
 
 def _warming_s(timing: Timing, candidate: Candidate) -> float:
     """Blocks before timing begins; the first of them is one execution, and the next two share a lead-in."""
-    calls = candidate.steps_per_execution
     later = len(timing.warmup_ms) - 1
-    steps = [calls, *[timing.steps] * later]
-    lead_ins = [_LEAD_IN * calls, *[_LEAD_IN * calls if number != 1 else 0 for number in range(later)]]
+    before_later = _lead_in(candidate, timing.steps)
+    steps = [candidate.steps_per_execution, *[timing.steps] * later]
+    lead_ins = [0, *[before_later if number != 1 else 0 for number in range(later)]]
     taken = zip(timing.warmup_ms, steps, lead_ins, strict=True)
     return sum(step_ms * (count + lead_in) for step_ms, count, lead_in in taken) / 1e3
+
+
+def _lead_in(candidate: Candidate, steps: int) -> int:
+    """Steps of a `fit` before blocks of so many: the rule of `autotune.worker.child.blocks`, which imports Keras."""
+    return 0 if steps == candidate.steps_per_execution else candidate.steps_per_execution

@@ -43,6 +43,19 @@ def test_blocks_that_follow_one_another_share_a_fit_and_its_lead_in() -> None:
     assert fits == [1 + 3 * 4]
 
 
+def test_blocks_of_one_execution_have_no_lead_in_and_their_pause_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from autotune.worker.child import blocks
+
+    monkeypatch.setattr(blocks, "_SHORTEST_PAUSE_S", 0.5)
+    timed = stepper(per_execution=2)
+    timed.first_step_s()
+    began = time.perf_counter()
+    taken = timed.blocks(2, 2)
+    assert time.perf_counter() - began > 0.5
+    assert int(timed.model.optimizer.iterations.numpy()) == 2 + 2 * 2
+    assert max(block.step_ms for block in taken) * 2 < 400
+
+
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_a_fit_that_does_not_run_its_steps_says_so() -> None:
     from autotune.worker.child.blocks import Stepper
