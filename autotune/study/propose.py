@@ -190,11 +190,14 @@ class Proposer:
 
     def _reason(self, candidate: Candidate) -> str | None:
         """Why a candidate is not worth a trial, or None if it is."""
-        for blamed, lost in self._lost:
-            if no_less_accurate(blamed, candidate):
-                like = "no more accurate than" if no_less_accurate(lost, candidate) else "no smaller a batch than"
-                return f"{like} {lost.short}, which clearly lost accuracy"
+        if (lost := self._loser_for(candidate)) is not None:
+            like = "no more accurate than" if no_less_accurate(lost, candidate) else "no smaller a batch than"
+            return f"{like} {lost.short}, which clearly lost accuracy"
         return self._rules.reason(candidate) or (self._sizes.reason(candidate) if self._sizes else None)
+
+    def _loser_for(self, candidate: Candidate) -> Candidate | None:
+        """One that clearly lost accuracy by what this has too."""
+        return next((lost for blamed, lost in self._lost if no_less_accurate(blamed, candidate)), None)
 
     def _found(self) -> Found | None:
         return self._sizes.next(self._reason) if self._sizes else None
@@ -216,7 +219,7 @@ class Proposer:
     def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
         """What likely goes best of all; in turn with near the user's own batch, if that is not asked for later."""
         if self.ends:
-            running = [one for one in speedups if not any(no_less_accurate(blamed, one) for blamed, _ in self._lost)]
+            running = [one for one in speedups if self._loser_for(one) is None]
             return likeliest(speedups, worthwhile, max(speedups[one] for one in running))
         self._near_next = not self._near_next
         sets = [(self._near(worthwhile), self._near(speedups)), (worthwhile, speedups)]

@@ -13,6 +13,8 @@ from autotune.study.ranking import best_first, gain_of, no_less_accurate
 from autotune.study.screen import Screening
 from autotune.trial import Stage, TrialState
 
+_ALIKE = "of no larger batch and no fewer bits"
+
 
 class Verification:
     """Hands out candidates that went through the gate, one at a time, so that none is trained in vain.
@@ -102,7 +104,7 @@ class Verification:
             return True
         if (known := self._lost_alike(trial)) is None or self._trains_all:
             return False
-        reason = f"not confirmed: trial {known.number}, of the same policy and no larger batch, clearly lost accuracy"
+        reason = f"not confirmed: trial {known.number}, {_ALIKE}, clearly lost accuracy"
         self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, reason, trial.accuracy))
         return True
 
@@ -138,7 +140,7 @@ class Verification:
         if (twin := self._twin(trial)) is not None:
             return vouching.vouch(context, trial, twin)
         if not self._trains_all and (known := self._lost_alike(trial)) is not None:
-            self._skip(trial, f"trial {known.number}, of the same policy and no larger batch, clearly lost accuracy")
+            self._skip(trial, f"trial {known.number}, {_ALIKE}, clearly lost accuracy")
             return False
         if not self._affordable(trial):
             self._skip(trial, "the budget is used")
@@ -184,12 +186,8 @@ class Verification:
         return any(trial.candidate.batch_size >= found.candidate.batch_size for found in self._lost)
 
     def _lost_alike(self, trial: TrialView) -> TrialView | None:
-        """A trial of the same policy and no larger batch that clearly lost accuracy."""
-        for found in self._lost:
-            same = found.candidate.policy == trial.candidate.policy
-            if same and found.candidate.batch_size <= trial.candidate.batch_size:
-                return found
-        return None
+        """A trial that should have been no less accurate, and clearly lost accuracy."""
+        return next((found for found in self._lost if no_less_accurate(found.candidate, trial.candidate)), None)
 
     def _skip(self, trial: TrialView, reason: str) -> None:
         self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, f"not trained: {reason}"))
