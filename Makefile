@@ -33,14 +33,16 @@ help: ## List the targets
 
 setup: $(STAMP) ## Make .venv and install the pinned dependencies; does nothing when they are there
 
-# The stamp is written last, so an interrupted installation is taken up again.
+# The stamp is written last, so an interrupted installation is taken up again. pip would compile on one core; of what
+# does not compile there are templates in some packages.
 $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || { \
 	  echo "make: Python 3.11 to 3.13 is needed, but PYTHON=$(PYTHON) is $$("$(PYTHON)" --version 2>&1 | tail -n 1); try: make setup PYTHON=python3.12" >&2; \
 	  exit 1; }
 	@"$(PYTHON)" -m venv $(VENV)
 	@echo "Installing into $(VENV) (TensorFlow is large: this takes a few minutes, once)"
-	@$(PIP) install --quiet --requirement requirements.lock
+	@$(PIP) install --quiet --no-compile --requirement requirements.lock
+	@$(PY) -m compileall -qq -j 0 $(VENV)/lib || true
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -6,18 +6,21 @@ what the process took after the last line: the report, the plot, MLflow's files.
 
 Alone (14 minutes): `python -m pytest tests/benchmarks/test_overhead.py -m bench -s`
 
-Measured on 2026-11-30 on AMD EPYC, 2 cores (virtual, shared with other work: load average 2 to 4). The target is
+Measured on 2026-11-30 on AMD EPYC, 2 cores (virtual, shared with other work: load average 1.5). The target is
 missed:
 
                         digits_mlp  cifar_mlp
-    start-up                23.9 %     15.9 %
-    compile                  7.1 %      2.5 %
-    timed steps             32.8 %     17.1 %
-    training                12.2 %     40.5 %
-    around steps            18.1 %     20.3 %    a `fit` call's start and end around each block of 0.1 s
-    export                   2.5 %      1.9 %
-    between                  3.4 %      1.8 %    of which ending three workers: 2.6 % and 1.5 %
-    overhead                31.5 %     28.6 %    of all but the start-up
+    start-up                24.1 %     32.7 %    workers: five or six, TensorFlow's import in each
+    compile                  9.4 %      4.4 %
+    timed steps             34.6 %     23.8 %
+    training                16.4 %     26.7 %
+    around steps             7.8 %      8.3 %    a `fit` call's start and end around two blocks, and its first step
+    export                   3.9 %      1.4 %
+    between                  3.7 %      2.7 %    of which the host's own rates and the model's parts: 2.1 % and 1.7 %
+    overhead                20.3 %     18.4 %    of all but the start-up
+
+It was 31.5 and 28.6 % while the end of each `fit` waited for tf.data's tuning thread, its start for a shuffle, and each
+model for a collection of all of the framework's objects.
 """
 
 from __future__ import annotations
