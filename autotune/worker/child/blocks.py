@@ -127,8 +127,8 @@ class Stepper:
 def lead_in(executions: int) -> int:
     """Executions of a `fit` before its first block of so many: the iterator is made and its prefetch buffer filled.
 
-    None before blocks of one: those take 0.1 s and more, half of which a lead-in would cost again. Their `fit` waits
-    for its first batch instead. In both ways the first block is as long as the second (to 2 %, the standard error).
+    None before blocks of one, of which it would cost a third of all timing. Their `fit` waits for its first batch
+    instead. In both ways the first block of two was as long as the second, with a standard error of 1 to 2 %.
     """
     return 0 if executions == 1 else 1
 

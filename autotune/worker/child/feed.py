@@ -92,15 +92,16 @@ class Feed:
         example, all of them before the first batch of a pass.
         """
         parts, size = examples // batch_size * accumulation, batch_size // accumulation
-        chosen = self._order[:examples]
-
-        def cut(order: tf.Tensor) -> tf.Tensor:
-            return tf.reshape(order[: parts * size], (parts, size))
-
+        chosen, taken = self._order[:examples], parts * size
         if seed is None:
-            return tf.data.Dataset.from_tensor_slices(cut(chosen))
-        seeds = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).batch(2, drop_remainder=True).take(1)
-        return seeds.map(lambda drawn: cut(tf.random.experimental.stateless_shuffle(chosen, drawn))).unbatch()
+            return tf.data.Dataset.from_tensor_slices(chosen[:taken].reshape(parts, size))
+
+        def drawn(two: tf.Tensor) -> tf.Tensor:
+            order = tf.random.experimental.stateless_shuffle(chosen, two)
+            return tf.reshape(order[:taken], (parts, size))
+
+        seeds = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).batch(2, drop_remainder=True)
+        return seeds.take(1).map(drawn).unbatch()
 
     def _arrays_on_device(self) -> tuple[tf.Tensor, ...]:
         """The whole training part on the device, for as long as a model is fed from it: its memory is the model's."""

@@ -95,9 +95,7 @@ def _resident(fed: Stepper, block_s: float) -> _Side:
         if listening is not None:  # rows of arrays on the device are gathered once
             batch = listening.batch(batch)
     _make_function_on(model, batch)
-    nothing = without_autotune(
-        tf.data.Dataset.from_tensors(0)
-    )  # `fit` wants to be fed; this costs it some microseconds
+    nothing = without_autotune(tf.data.Dataset.from_tensors(0))  # `fit` wants to be fed: some microseconds
     stepper = Stepper(model, nothing, fed.candidate, fed.callbacks)
     stepper.first_step_s()
     step_ms = stepper.step_ms(fed.candidate.steps_per_execution)
