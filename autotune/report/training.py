@@ -118,5 +118,6 @@ def _reached(measure: Measure, found: TimeToAccuracy, speedup: Interval | None) 
     if found.ratio is not None:
         text += f", {phrases.speedup(found.ratio)}"
         if speedup is not None and speedup.low > 1 and found.ratio.estimate < 1:
-            text += ": it steps faster but learns slower"
+            # Time to the goal has compilation in it, which a short training does not earn back.
+            text += ": it steps faster but gets there later, since it learns slower or compiles for longer"
     return text
