@@ -192,7 +192,7 @@ class Proposer:
         """Why a candidate is not worth a trial, or None if it is."""
         if (lost := self._loser_for(candidate)) is not None:
             like = "no more accurate than" if no_less_accurate(lost, candidate) else "no smaller a batch than"
-            return f"{like} {lost.short}, which clearly lost accuracy"
+            return f"{like} {lost.short}, which lost more than the margin"
         return self._rules.reason(candidate) or (self._sizes.reason(candidate) if self._sizes else None)
 
     def _loser_for(self, candidate: Candidate) -> Candidate | None:

@@ -71,7 +71,7 @@ class Verification:
             if slowest is None or self._trains_all or gain_of(trial) > gain_of(slowest) * self._tie:
                 put_off = ""
                 if self._put_off(trial):
-                    put_off = "put off since one with no larger batch clearly lost accuracy, and "
+                    put_off = "put off since one with no larger batch lost more than the margin, and "
                 self._skip(trial, f"{put_off}{reason}")
                 continue
             text = f"not faster than trial {slowest.number}, which passed the gate: it was not worth training"
@@ -104,7 +104,7 @@ class Verification:
             return True
         if (known := self._lost_alike(trial)) is None or self._trains_all:
             return False
-        reason = f"not confirmed: trial {known.number}, {_ALIKE}, clearly lost accuracy"
+        reason = f"not confirmed: trial {known.number}, {_ALIKE}, lost more than the margin"
         self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, reason, trial.accuracy))
         return True
 
@@ -140,7 +140,7 @@ class Verification:
         if (twin := self._twin(trial)) is not None:
             return vouching.vouch(context, trial, twin)
         if not self._trains_all and (known := self._lost_alike(trial)) is not None:
-            self._skip(trial, f"trial {known.number}, {_ALIKE}, clearly lost accuracy")
+            self._skip(trial, f"trial {known.number}, {_ALIKE}, lost more than the margin")
             return False
         if not self._affordable(trial):
             self._skip(trial, "the budget is used")
