@@ -15,6 +15,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from autotune.decide import timing
 from autotune.errors import TrialFault
 from autotune.trial import BlockConditions, Candidate, FailureKind
 from autotune.worker.child.conditions import Watch
@@ -81,7 +82,7 @@ class Stepper:
         """
         executions = steps // self.candidate.steps_per_execution
         pause_s = max(_SHORTEST_PAUSE_S, _PAUSE_SHARE * self._last_block_s) if executions == 1 else 0.0
-        clock = self._run(_Plan(executions, lead_in(executions), count, pause_s))
+        clock = self._run(_Plan(executions, timing.lead_in(executions), count, pause_s))
         self.loss, self._last_block_s = clock.loss, clock.parts[-1][0]
         return [Block(elapsed_s / steps * 1e3, conditions) for elapsed_s, conditions in clock.parts]
 
@@ -122,15 +123,6 @@ class Stepper:
     def _wait(self) -> None:
         """Block until the device has done its work: reading the step count waits for the last update."""
         self.model.optimizer.iterations.numpy()
-
-
-def lead_in(executions: int) -> int:
-    """Executions of a `fit` before its first block of so many: the iterator is made and its prefetch buffer filled.
-
-    None before blocks of one, of which it would cost a third of all timing. Their `fit` waits for its first batch
-    instead. In both ways the first block of two was as long as the second, with a standard error of 1 to 2 %.
-    """
-    return 0 if executions == 1 else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from autotune.decide.timing import FEWEST_PAIRS
+from autotune.decide.timing import FEWEST_PAIRS, lead_in
 from autotune.trial import PipelineTiming
 from autotune.worker.child import framework, step
-from autotune.worker.child.blocks import Stepper, lead_in
+from autotune.worker.child.blocks import Stepper
 from autotune.worker.child.feed import without_autotune
 from autotune.worker.child.turns import in_turn
 

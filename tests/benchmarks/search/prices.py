@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cache
 from statistics import median, quantiles
 
+from autotune.decide import timing
 from autotune.trial import Candidate, Recipe
 from tests.benchmarks.search.landscape import Landscape, Timing, Training
 
@@ -97,16 +98,17 @@ def _done(runs: Iterable[Training]) -> list[Training]:
     return [run for run in runs if run.failure is None]
 
 
-def _warming_s(timing: Timing, candidate: Candidate) -> float:
+def _warming_s(found: Timing, candidate: Candidate) -> float:
     """Blocks before timing begins; the first of them is one execution, and the next two share a lead-in."""
-    later = len(timing.warmup_ms) - 1
-    before_later = _lead_in(candidate, timing.steps)
-    steps = [candidate.steps_per_execution, *[timing.steps] * later]
+    later = len(found.warmup_ms) - 1
+    before_later = _lead_in(candidate, found.steps)
+    steps = [candidate.steps_per_execution, *[found.steps] * later]
     lead_ins = [0, *[before_later if number != 1 else 0 for number in range(later)]]
-    taken = zip(timing.warmup_ms, steps, lead_ins, strict=True)
+    taken = zip(found.warmup_ms, steps, lead_ins, strict=True)
     return sum(step_ms * (count + lead_in) for step_ms, count, lead_in in taken) / 1e3
 
 
 def _lead_in(candidate: Candidate, steps: int) -> int:
-    """Steps of a `fit` before blocks of so many: the rule of `autotune.worker.child.blocks`, which imports Keras."""
-    return 0 if steps == candidate.steps_per_execution else candidate.steps_per_execution
+    """Steps of a `fit` before blocks of so many."""
+    calls = candidate.steps_per_execution
+    return timing.lead_in(steps // calls) * calls

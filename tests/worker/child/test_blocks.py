@@ -51,9 +51,9 @@ def test_blocks_of_one_execution_have_no_lead_in_and_their_pause_is_not_timed(mo
     timed.first_step_s()
     began = time.perf_counter()
     taken = timed.blocks(2, 2)
-    assert time.perf_counter() - began > 0.5
+    whole_s = time.perf_counter() - began
     assert int(timed.model.optimizer.iterations.numpy()) == 2 + 2 * 2
-    assert max(block.step_ms for block in taken) * 2 < 400
+    assert sum(block.step_ms * 2 for block in taken) / 1e3 < whole_s - 0.5
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")

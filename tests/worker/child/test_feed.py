@@ -99,7 +99,7 @@ def test_an_order_is_drawn_for_micro_batches_as_for_whole_ones() -> None:
     assert [int(label) for _, labels in parts for label in labels] == whole
 
 
-def test_no_thread_of_tf_datas_holds_up_the_end_of_a_fit() -> None:
+def test_tf_data_tunes_nothing_while_it_is_iterated() -> None:
     """The end of an iterator waits for the thread that tunes it, for about as long as it has lived."""
     from autotune.worker.child.feed import Feed
 
