@@ -1,0 +1,18 @@
+"""How a worker ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_a_file_that_a_persons_code_keeps_open_is_written_whenever_it_was_opened(tmp_path: Path) -> None:
+    """Their data is loaded before the framework, whose objects are then kept out of collections: theirs with them."""
+    code = (
+        "import gc; early = open('early', 'w'); early.write('a'); gc.freeze()\n"
+        "late = open('late', 'w'); late.write('b')\n"
+        "from autotune.worker.child.main import leave; leave()"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)
+    assert [(tmp_path / name).read_text() for name in ("early", "late")] == ["a", "b"]
