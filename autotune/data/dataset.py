@@ -38,6 +38,13 @@ class LoadedData:
 Loaded: TypeAlias = LoadedData | Sequence[Pair]
 
 
+ALIGNMENT = 64
+"""Where `Part.x` begins in memory, if it was converted: at a multiple of so many bytes, the widest vector register's.
+
+A framework needs it to take the memory as it is instead of copying all of it.
+"""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """One of the three disjoint parts of a dataset.

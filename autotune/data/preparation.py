@@ -7,13 +7,14 @@ must not decide how images are rounded.
 from __future__ import annotations
 
 import hashlib
+import math
 
 import numpy as np
 import numpy.typing as npt
 
 from autotune.config.data import DataConfig
 from autotune.data.contract import as_loaded, class_count, require_finite
-from autotune.data.dataset import Array, Dataset, Loaded, LoadedData, Pair, Part
+from autotune.data.dataset import ALIGNMENT, Array, Dataset, Loaded, LoadedData, Pair, Part
 from autotune.data.memory import require_memory
 from autotune.data.split import Indices, held_out, remaining, validation_size
 
@@ -82,7 +83,7 @@ def _part(name: str, pair: Pair, rows: Indices | None, classes: int | None) -> P
 def _to_float32(name: str, x: Array, rows: Indices | None) -> npt.NDArray[np.float32]:
     count = len(x) if rows is None else len(rows)
     as_is = rows is None and _is_ready(x)
-    out = x if as_is else np.empty((count, *x.shape[1:]), np.float32)
+    out = x if as_is else _aligned((count, *x.shape[1:]))
     step = max(1, _CHUNK_BYTES // (x[0].size * 4))
     for start in range(0, count, step):
         piece = slice(start, start + step)
@@ -96,6 +97,14 @@ def _to_float32(name: str, x: Array, rows: Indices | None) -> npt.NDArray[np.flo
         if x.dtype != np.uint8:
             require_finite(name, out[piece])
     return out
+
+
+def _aligned(shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """An array to be filled, which begins at a multiple of `ALIGNMENT` bytes."""
+    size = math.prod(shape) * np.dtype(np.float32).itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % ALIGNMENT
+    return memory[begin : begin + size].view(np.float32).reshape(shape)
 
 
 def _is_ready(x: Array) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from autotune.config.data import DataConfig
 from autotune.data import Dataset, LoadedData, prepare
+from autotune.data.dataset import ALIGNMENT
 from autotune.errors import DataError
 
 
@@ -72,6 +73,11 @@ def test_floats_are_as_given(dtype: Any) -> None:
     np.testing.assert_array_equal(np.sort(both[:, 0]), x[:, 0].astype(np.float32))
     assert both.dtype == np.float32
     assert both.dtype.isnative
+
+
+def test_what_is_converted_begins_where_a_framework_can_take_it_as_it_is() -> None:
+    dataset = prepare(pairs(), config())
+    assert [part.x.ctypes.data % ALIGNMENT for part in (dataset.train, dataset.validation, dataset.test)] == [0, 0, 0]
 
 
 def test_large_arrays_are_converted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,42 @@ def test_a_few_bytes_cannot_ask_for_gigabytes(tmp_path: Path, number: bytes) -> 
         read_pickle(path)
 
 
+BEFORE = {
+    "a short string": b"U\x03abc",
+    "a long string": b"T" + struct.pack("<i", 300) + b"p" * 300,
+    "text": b"X" + struct.pack("<I", 4) + b"r\xc3\xbcr",
+    "longer text": b"\x8d" + struct.pack("<Q", 2) + b"pq",
+    "bytes": b"C\x02rr",
+    "more bytes": b"B" + struct.pack("<I", 3) + b"p1\n",
+    "bytes that change": b"\x96" + struct.pack("<Q", 5) + b"r\0\0\0\0",
+    "a number in text": b"F1.5\n",
+    "a number": b"J\xff\xff\xff\x7f",
+    "a large number": b"\x8a\x04rrrr",
+    "a name": b"cnumpy\nndarray\n",
+    "a frame": b"\x80\x04\x95" + struct.pack("<Q", 9) + b"N",
+}
+
+
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
+def test_nor_can_they_after_any_other_step(tmp_path: Path, before: bytes) -> None:
+    """Whose argument may hold what looks like one, and which must not be lost count of."""
+    path = tmp_path / "batch"
+    path.write_bytes(before + b"r\xff\xff\xff\x7f.")
+    with takes_at_most(1), pytest.raises(DataError, match="object number"):
+        read_pickle(path)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_what_only_looks_like_an_object_number_is_read(tmp_path: Path, protocol: int) -> None:
+    path = tmp_path / "batch"
+    images = np.frombuffer(b"r\xff\xff\xff\x7fp2000000000\n" * 20, np.uint8)
+    names = [f"p{number}" for number in range(2000)]
+    path.write_bytes(pickle.dumps({"data": images, "names": names, "r\n": 2**2000}, protocol))
+    got = read_pickle(path)
+    assert got["data"].tobytes() == images.tobytes()
+    assert (got["names"], got["r\n"]) == (names, 2**2000)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", ">i2", "<u4", "int64", "float16", ">f4", "float64"])
 @pytest.mark.parametrize("protocol", [0, 2, 5])
 def test_numbers_of_every_size_and_order(tmp_path: Path, dtype: str, protocol: int) -> None:

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from autotune.data import digits, stand_in
 from autotune.data.digit_images import fixed_split, originals, resized
@@ -48,6 +53,27 @@ def test_the_stand_in_can_be_learnt_but_not_at_once() -> None:
 def test_the_stand_in_needs_examples(counts: tuple[int, int]) -> None:
     with pytest.raises(DataError, match="1 or more"):
         stand_in.load(seed=0, train_examples=counts[0], test_examples=counts[1])
+
+
+def test_the_originals_are_what_scikit_learn_loads() -> None:
+    pixels, labels = load_digits(return_X_y=True)
+    images, ours = originals()
+    np.testing.assert_array_equal(images.reshape(len(images), -1) * 16, pixels)
+    np.testing.assert_array_equal(ours, labels)
+    assert ours.dtype == labels.dtype  # or the data would have another fingerprint
+
+
+def test_the_originals_are_read_without_importing_scikit_learn() -> None:
+    code = "import sys; from autotune.data.digits import load; load(seed=0); assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_version_that_keeps_the_file_elsewhere_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = originals()
+    monkeypatch.setattr(Path, "is_file", lambda _: False)
+    asked_images, asked_labels = originals()
+    np.testing.assert_array_equal(asked_images, images)
+    np.testing.assert_array_equal(asked_labels, labels)
 
 
 def test_the_split_of_the_digits_is_disjoint_whole_and_stratified() -> None:

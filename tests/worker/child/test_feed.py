@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
 import pytest
 
 from autotune.data import Part
+from autotune.data.dataset import ALIGNMENT
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +99,44 @@ def test_an_order_is_drawn_for_micro_batches_as_for_whole_ones() -> None:
     parts = list(Feed(PART, 0).batches(examples=COUNT, batch_size=20, seed=0, accumulation=4))
     assert [len(labels) for _, labels in parts] == [5] * 8
     assert [int(label) for _, labels in parts for label in labels] == whole
+
+
+def placed(offset: int, *, writeable: bool = True) -> Part:
+    """`PART` in memory that begins so many bytes after a multiple of the alignment."""
+    memory = np.zeros(PART.x.nbytes + 2 * ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % ALIGNMENT + offset
+    x = memory[begin : begin + PART.x.nbytes].view(np.float32).reshape(PART.x.shape)
+    x[:] = PART.x
+    x.flags.writeable = writeable
+    return Part(x, PART.y)
+
+
+def test_examples_are_fed_from_their_own_memory() -> None:
+    """A data set of half the machine's memory would not fit twice."""
+    from autotune.worker.child.feed import Feed
+
+    part = placed(0)
+    batches = Feed(part, 0).batches(examples=COUNT, batch_size=COUNT, seed=None)
+    part.x[:] = 7
+    (x,) = (x for x, _ in batches)
+    assert (x.numpy() == 7).all()
+
+
+@pytest.mark.parametrize("part", [placed(4), placed(0, writeable=False)], ids=["not aligned", "read-only"])
+def test_memory_that_tensorflow_cannot_take_is_copied(part: Part) -> None:
+    from autotune.worker.child.feed import Feed
+
+    ((x, y),) = Feed(part, 0).batches(examples=COUNT, batch_size=COUNT, seed=None)
+    np.testing.assert_array_equal(x.numpy(), PART.x[y.numpy()])
+
+
+def test_the_memory_outlives_whoever_loaded_it() -> None:
+    from autotune.worker.child.feed import Feed
+
+    feed = Feed(placed(0), 0)  # nobody else holds the part
+    gc.collect()
+    ((x, y),) = feed.batches(examples=COUNT, batch_size=COUNT, seed=None)
+    np.testing.assert_array_equal(x.numpy(), PART.x[y.numpy()])
 
 
 def test_tf_data_tunes_nothing_while_it_is_iterated() -> None:
