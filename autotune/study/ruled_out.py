@@ -49,6 +49,8 @@ class RuledOut:
 
     def reason(self, candidate: Candidate) -> str | None:
         """Why a candidate is not worth a trial, or None if it is."""
+        if not self._failed:
+            return None
         return self._too_large(candidate) or self._no_program(candidate) or self._keeps_failing(candidate)
 
     def _too_large(self, candidate: Candidate) -> str | None:

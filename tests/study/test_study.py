@@ -14,6 +14,7 @@ from autotune.errors import UserError
 from autotune.hardware.catalogue import bundled
 from autotune.record import events as ev
 from autotune.record.view import StudyView
+from autotune.study import propose
 from autotune.study.baseline import BaselineUnusableError
 from autotune.trial import Candidate, FailureKind, Probe, Stage, TrialState, Xla
 from tests.study.every_sampler import EVERY_SAMPLER
@@ -182,6 +183,16 @@ def test_what_is_not_likely_to_be_the_fastest_is_left_out_and_told(tmp_path):
     assert sum(int(note.partition(" ")[0]) for note in notes) == 23 - len(screened), "each is told"
     told = [re.search(r"not likely to be the fastest: ([0-9.]+)x at most", note) for note in notes]
     assert all(found and float(found[1]) < usual_speed(fastest) for found in told)
+
+
+def test_what_is_left_out_is_predicted_once_however_much_it_is(tmp_path, monkeypatch):
+    """Once for each of a thousand candidates took minutes."""
+    predicted = []
+    at_most = propose.at_most
+    monkeypatch.setattr(propose, "at_most", lambda *args: predicted.append(args) or at_most(*args))
+    study = FakeStudy(tmp_path, config_of(trials=23)).run()
+    assert study.notes("unlikely")
+    assert len(predicted) == 1
 
 
 def test_memory_that_did_not_suffice_rules_out_larger_batches_of_its_like(tmp_path):
