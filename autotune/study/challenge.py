@@ -67,7 +67,7 @@ def _choice(
         return trial, faster
     if verdict is TimingVerdict.SLOWER or (unclear and against.estimate < 1 / tie):
         return leader, faster
-    own, other = (departures(found.candidate, context.baseline) for found in (trial, leader))
+    own, other = (departures(found.candidate, context.own) for found in (trial, leader))
     if own == other:
         return leader, "it was ahead in the screening"
     return (trial if own < other else leader), "it changes fewer of your settings"

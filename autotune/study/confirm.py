@@ -138,6 +138,9 @@ def _train_pair(context: StudyContext, evidence: Evidence, index: int) -> bool:
         evidence.failure = context.view.trials[number].failure
         return False
     evidence.runs[seed] = run
+    # A worker that was lost or replaced within the pair: two wall clocks that cannot be compared.
+    if context.times_trainings and context.baseline_runs([seed])[seed].worker != run.worker:
+        _baseline(context, seed, keep=keep)
     return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from autotune.config.constraint import SHARE_METRICS, Direction
@@ -30,6 +30,7 @@ from autotune.trial import (
     Recipe,
     Stage,
     TrainingRun,
+    Xla,
 )
 from autotune.worker.contract import Executor
 
@@ -81,6 +82,12 @@ class StudyContext:
         """The baseline, as it was measured."""
         assert self.baseline_probe is not None, "the baseline is measured first"
         return self.baseline_probe.candidate
+
+    @property
+    def own(self) -> Candidate:
+        """The user's settings, with XLA on or off as the baseline ran, where they leave that to Keras."""
+        assert self.baseline_probe is not None
+        return replace(self.baseline, xla=Xla.ON if self.baseline_probe.effect.xla else Xla.OFF)
 
     @property
     def higher(self) -> bool:

@@ -11,7 +11,7 @@ from autotune.decide import accuracy, learning, stopping
 from autotune.record.events import TrialJudged
 from autotune.record.view import TrialView
 from autotune.study.context import StudyContext
-from autotune.trial import EarlyStop, Interval, Stage, TrainingRun, TrialState
+from autotune.trial import EarlyStop, FailureKind, Interval, Stage, TrainingRun, TrialState
 
 # Of the interval that is shown beside the gate's mean, which decides alone.
 _GATE_LEVEL = 0.025
@@ -128,13 +128,16 @@ def judged(
     gate = context.told(-accuracy.GATE * sum(margins) / len(margins))
     reason = f"mean {context.told(seen.delta.estimate)} on {len(deltas)} seeds, gate at {gate}"
     gain: Interval | None = None
+    state = TrialState.PASSED if ok else TrialState.REJECTED
     if ok and context.times_trainings:
         gain = _time_gain(context, runs)
         if gain is None:
-            ok, reason = False, f"{reason}; it did not reach float32's accuracy, less the margin, on every seed"
-    state = TrialState.PASSED if ok else TrialState.REJECTED
+            state = TrialState.REJECTED
+            reason = f"{reason}; it did not reach float32's accuracy, less the margin, on every seed"
+        elif gain.estimate <= context.config.objective.threshold:
+            state, reason = TrialState.SLOWER, f"{reason}; x{gain.estimate:.2f} the baseline's speed to its accuracy"
     context.record.append(TrialJudged(trial.number, state, reason, seen, gain))
-    return ok
+    return state is TrialState.PASSED
 
 
 def _time_gain(context: StudyContext, runs: dict[int, TrainingRun]) -> Interval | None:
@@ -144,8 +147,19 @@ def _time_gain(context: StudyContext, runs: dict[int, TrainingRun]) -> Interval 
 
 
 def clearly_lost(context: StudyContext, trial: TrialView) -> bool:
-    """Whether every seed lost more than the margin, or was so far behind that it was stopped early."""
+    """Whether its like will lose too: each seed lost more than the margin, or was stopped far behind, or ended in NaN.
+
+    One that did not stay finite where it was timed is another matter: see `autotune.study.ruled_out`.
+    """
+    if trial.state is TrialState.FAILED:
+        assert trial.failure is not None
+        return trial.failure.kind is FailureKind.NAN and trial.gain is not None
     deltas = trial.deltas.get(Stage.VERIFY, {}).values()
     stopped = any(run.stopped is not None for run in trial.runs.get(Stage.VERIFY, ()))
     lost = all(delta < -context.margin for delta in deltas)
     return trial.state is TrialState.REJECTED and lost and bool(deltas or stopped)
+
+
+def what_it_lost(trial: TrialView) -> str:
+    """What one that has clearly lost has shown, for a reader."""
+    return "did not train to finite values" if trial.state is TrialState.FAILED else "lost more than the margin"

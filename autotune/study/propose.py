@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import optuna
 from optuna.study import StudyDirection
@@ -14,13 +14,13 @@ from autotune.config.search import Sampler, SearchConfig
 from autotune.space.space import Space
 from autotune.study.batch_sizes import BatchSizes, Found, could_hold
 from autotune.study.guesses import first_guesses, next_batch, opening, own_where_searched, where_16_bit_pays
+from autotune.study.losers import Losers
 from autotune.study.parameters import distributions, from_params, params
 from autotune.study.prior import Expected
-from autotune.study.ranking import no_less_accurate
 from autotune.study.ruled_out import RuledOut, grouped
 from autotune.study.samplers import optuna_sampler, sampler_for
 from autotune.study.together import at_most, knows, likeliest
-from autotune.trial import Candidate, FailureKind, LeftOut, Policy
+from autotune.trial import Candidate, FailureKind, LeftOut
 
 # How often a sampler may propose what was measured already before any unmeasured candidate is taken instead.
 _MOST_REPEATS = 20
@@ -89,7 +89,8 @@ class Proposer:
         self._speedups: dict[Candidate, float] | None = {space.baseline: 1.0} if alone else None
         self._near_next = False
         self.ends, self._ended = ends and alone, False
-        self._lost: list[tuple[Candidate, Candidate]] = []  # what is to blame, and for whom
+        self._losers = Losers(self._own)
+        self._refused: set[Candidate] = set()
         self._nearest_batch = next_batch(space)
         self._pending: dict[Candidate, optuna.Trial] = {}
         self._worst = [0.0] * (2 if front else 1)
@@ -124,15 +125,17 @@ class Proposer:
         """Whether some of what comes first was not proposed yet."""
         return any(guess in self._left and self._reason(guess) is None for guess in self._guesses())
 
-    def lost(self, candidate: Candidate) -> None:
-        """It clearly lost accuracy by its batch or by 16 bit, and so will what is no more accurate.
+    def lost(self, candidate: Candidate, what: str) -> None:
+        """It clearly lost accuracy, and others are like it: see `Losers.add`."""
+        self._losers.add(candidate, what)
 
-        Where float32 has lost as well, it is the batch that loses, and 16 bit at a smaller one tells of float32 too, if
-        that is larger than the user's own.
-        """
-        larger = candidate.batch_size > self._own.batch_size
-        blames_batch = larger and any(one.policy.is_float32 for one, _ in self._lost)
-        self._lost.append((replace(candidate, policy=Policy("float32")) if blames_batch else candidate, candidate))
+    def refused(self, candidate: Candidate) -> None:
+        """It cannot be used, which tells nothing of others: what else may be the fastest need not be faster."""
+        self._refused.add(candidate)
+
+    def put_back(self, candidate: Candidate) -> None:
+        """It was asked for and not measured: it is one of those that are left."""
+        self._left = {candidate: None, **self._left}
 
     def ask(self) -> Candidate | None:
         """The next candidate, or None when every one was proposed or ruled out, or when it `ends`."""
@@ -199,14 +202,8 @@ class Proposer:
 
     def _reason(self, candidate: Candidate) -> str | None:
         """Why a candidate is not worth a trial, or None if it is."""
-        if (lost := self._loser_for(candidate)) is not None:
-            like = "no more accurate than" if no_less_accurate(lost, candidate) else "no smaller a batch than"
-            return f"{like} {lost.short}, which lost more than the margin"
-        return self._rules.reason(candidate) or (self._sizes.reason(candidate) if self._sizes else None)
-
-    def _loser_for(self, candidate: Candidate) -> Candidate | None:
-        """One that clearly lost accuracy by what this has too."""
-        return next((lost for blamed, lost in self._lost if no_less_accurate(blamed, candidate)), None)
+        found = self._losers.reason(candidate) or self._rules.reason(candidate)
+        return found or (self._sizes.reason(candidate) if self._sizes else None)
 
     def _found(self) -> Found | None:
         return self._sizes.next(self._reason) if self._sizes else None
@@ -228,7 +225,7 @@ class Proposer:
     def _likely(self, speedups: dict[Candidate, float], worthwhile: Collection[Candidate]) -> Candidate | None:
         """What likely goes best of all; in turn with near the user's own batch, if that is not asked for later."""
         if self.ends:
-            running = [one for one in speedups if self._loser_for(one) is None]
+            running = [one for one in speedups if one not in self._refused and self._losers.reason(one) is None]
             return likeliest(speedups, worthwhile, max(speedups[one] for one in running))
         self._near_next = not self._near_next
         sets = [(self._near(worthwhile), self._near(speedups)), (worthwhile, speedups)]

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autotune.record.view import TrialView
-from autotune.trial import Candidate, Xla
+from autotune.trial import Candidate
 
 
 def departures(candidate: Candidate, baseline: Candidate) -> int:
-    """In how many settings a candidate departs from the user's: ties go to the fewest."""
+    """In how many settings a candidate departs from the user's: ties go to the fewest.
+
+    Args:
+        candidate: of whatever settings.
+        baseline: the user's, with XLA on or off, as it ran: see `StudyContext.own`.
+    """
     return sum(
         (
             candidate.policy != baseline.policy,
             candidate.batch_size != baseline.batch_size,
-            candidate.xla is Xla.ON,
+            candidate.xla != baseline.xla,
             candidate.widths != baseline.widths,
             candidate.steps_per_execution != baseline.steps_per_execution,
             candidate.accumulation != baseline.accumulation,
@@ -31,6 +36,15 @@ def no_less_accurate(one: Candidate, other: Candidate) -> bool:
     """
     precise = one.policy == other.policy or one.policy.is_float32
     return precise and one.batch_size <= other.batch_size
+
+
+def loses_by_16_bit(loser: Candidate, own: Candidate) -> bool:
+    """Whether 16 bit alone is to blame for what it lost: its batch is the user's own, or next to it.
+
+    Twice the user's own batch may cost accuracy too, where trainings are short. Then float32 there is trained in vain;
+    the other way round the best would never be looked at.
+    """
+    return not loser.policy.is_float32 and loser.batch_size <= 2 * own.batch_size
 
 
 def gain_of(trial: TrialView) -> float:

@@ -25,10 +25,12 @@ _AGAIN = 1 / 3
 
 
 def screen(context: StudyContext, space: Space) -> Screening:
-    """Measure candidates until the trials, the space or what the budget has for this stage are used up."""
+    """Measure candidates until the trials, the space or what the budget has for this stage are used up.
+
+    What was left out is final, and told by `Screening.close`, once no accuracy can ask for more.
+    """
     screening = Screening(context, space)
     screening.measure()
-    screening.close()
     return screening
 
 
@@ -72,8 +74,11 @@ class Screening:
         end = math.inf if most is None else self._number + most
         while not self.is_over and self._number < end:
             candidate = self.proposer.ask()
-            self._over = candidate is None or self._is_late()
-            if candidate is None or self._over:
+            if candidate is not None and self._is_late():
+                self.proposer.put_back(candidate)  # it may be what is worth measuring once another was refused
+                candidate = None
+            self._over = candidate is None
+            if candidate is None:
                 break
             if self.proposer.told is not None:
                 self._context.note("batch", self.proposer.told)
@@ -83,15 +88,16 @@ class Screening:
                 self._look_at_accuracy()
         return found
 
-    def again(self, lost: TrialView, reserve_s: float) -> list[TrialView]:
-        """What may be the fastest beside one that clearly lost accuracy and its like; the trials that have a result.
+    def again(self, lost: TrialView, reserve_s: float, *, alone: bool = False) -> list[TrialView]:
+        """What may be the fastest beside one that was refused, and its like if that is; the trials that have a result.
 
         Args:
-            lost: it was in the gate, or on new seeds.
+            lost: it was refused in the gate, or on new seeds.
             reserve_s: what is kept back of the budget for what follows [s].
+            alone: whether that tells nothing of its like.
         """
         context, found = self._context, []
-        self.proposer.lost(lost.candidate)
+        self._refuse(lost, alone=alone)
         most = math.ceil(_AGAIN * context.config.search.trials) if self.proposer.ends else 0
         for count in range(most):
             affordable = context.budget.allows(self._longest_s, reserve_s)
@@ -99,10 +105,17 @@ class Screening:
             if candidate is None:
                 break
             if count == 0:
-                context.note("screen", f"trial {lost.number} lost accuracy: what else may be the fastest is measured")
+                why = "was refused" if alone else "lost accuracy"
+                context.note("screen", f"trial {lost.number} {why}: what else may be the fastest is measured")
                 context.stage(Stage.SCREEN, most)
             found += self._measured(max(context.view.trials) + 1, candidate)
         return [context.view.trials[number] for number in found]
+
+    def _refuse(self, trial: TrialView, *, alone: bool) -> None:
+        if alone:
+            self.proposer.refused(trial.candidate)
+        else:
+            self.proposer.lost(trial.candidate, gate.what_it_lost(trial))
 
     def _look_at_accuracy(self) -> None:
         """Train the fastest so far on one seed if its batch is larger than any that was: it may lose all at once.
@@ -123,9 +136,9 @@ class Screening:
         context.stage(Stage.VERIFY, 1)
         if gate.may_pass(context, best):
             self._looked_at = best.candidate.batch_size
-        elif gate.clearly_lost(context, best):
+        else:
             self._refused += 1
-            self.proposer.lost(best.candidate)
+            self._refuse(best, alone=not gate.clearly_lost(context, best))
         self.aside(context.busy_s - began_s)
 
     def _measured(self, number: int, candidate: Candidate) -> list[int]:

@@ -40,20 +40,28 @@ def run_study(context: StudyContext, accelerator: str) -> None:
         UserError: the baseline cannot be used.
         KeyboardInterrupt: after everything that was measured has been decided upon and recorded.
     """
+    screening = None
     try:
         space = plan_study(context, accelerator)
         train_baseline(context)
-        screening = None
         if context.config.objective.name is Objective.pareto:
             search_front(context, space)
         else:
             screening = screen(context, space)
         winner = _find_winner(context, screening)
     except KeyboardInterrupt:
+        _close(screening)
         _finish_trials(context)
         _decide(context, _confirmed(context), interrupted="interrupt")
         raise
+    _close(screening)
     _decide(context, winner, interrupted=None)
+
+
+def _close(screening: Screening | None) -> None:
+    """Told at the end: what accuracy has taken out of the running makes others worth measuring until then."""
+    if screening is not None:
+        screening.close()
 
 
 def _find_winner(context: StudyContext, screening: Screening | None) -> int:

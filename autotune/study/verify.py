@@ -9,9 +9,9 @@ from autotune.study import costs, gate, vouching
 from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
 from autotune.study.fallback import Fallback
-from autotune.study.ranking import best_first, gain_of, no_less_accurate
+from autotune.study.ranking import best_first, gain_of, loses_by_16_bit, no_less_accurate
 from autotune.study.screen import Screening
-from autotune.trial import Stage, TrialState
+from autotune.trial import Candidate, Stage, TrialState
 
 _ALIKE = "of no larger batch and no fewer bits"
 
@@ -65,13 +65,14 @@ class Verification:
 
     def close(self, reason: str) -> None:
         """Judge those that were never trained; `reason` is why no more of them are."""
-        passed = [*self._handed_out, *self._passed]
+        confirmed = [trial for trial in self._handed_out if trial.confirmation and trial.confirmation.succeeded]
+        passed = [*confirmed, *self._passed]
         slowest = min(passed, key=gain_of) if passed else None
         for trial in self._queue:
             if slowest is None or self._trains_all or gain_of(trial) > gain_of(slowest) * self._tie:
                 put_off = ""
-                if self._put_off(trial):
-                    put_off = "put off since one with no larger batch lost more than the margin, and "
+                if (loser := self._put_off_by(trial)) is not None:
+                    put_off = f"put off since one with no larger batch {gate.what_it_lost(loser)}, and "
                 self._skip(trial, f"{put_off}{reason}")
                 continue
             text = f"not faster than trial {slowest.number}, which passed the gate: it was not worth training"
@@ -104,7 +105,7 @@ class Verification:
             return True
         if (known := self._lost_alike(trial)) is None or self._trains_all:
             return False
-        reason = f"not confirmed: trial {known.number}, {_ALIKE}, lost more than the margin"
+        reason = f"not confirmed: trial {known.number}, {_ALIKE}, {gate.what_it_lost(known)}"
         self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, reason, trial.accuracy))
         return True
 
@@ -116,13 +117,13 @@ class Verification:
             self._passed.append(trial)
             if not self._trains_all:
                 return
-        self._passed = best_first(self._passed, self._context.baseline, self._tie)
+        self._passed = best_first(self._passed, self._context.own, self._tie)
 
     def _challenge(self) -> None:
         """Whether one that screening could not tell apart is the better one to confirm; then it has to pass too."""
-        waiting = [trial for trial in self._queue if not self._put_off(trial)]
-        for other in challengers(self._context, self._passed[0], [*self._passed[1:], *waiting]):
-            leader = self._passed[0]
+        others = self._challengers([*self._passed[1:], *self._queue])
+        while others:
+            other, leader = others.pop(0), self._passed[0]
             if not self._affordable(other, first_s=costs.process_s(self._context)):
                 return
             if preferred(self._context, other, leader) is not other:
@@ -132,15 +133,22 @@ class Verification:
                 self._passed.insert(0, other)
                 continue
             self._queue.remove(other)
+            before = list(self._queue)
             if self._goes_through(other):
                 self._passed.insert(0, other)
+            # A refusal may have had others screened.
+            others = self._challengers([*others, *(trial for trial in self._queue if trial not in before)])
+
+    def _challengers(self, others: list[TrialView]) -> list[TrialView]:
+        running = [trial for trial in others if trial in self._passed or not self._put_off(trial)]
+        return challengers(self._context, self._passed[0], running)
 
     def _goes_through(self, trial: TrialView) -> bool:
         context = self._context
         if (twin := self._twin(trial)) is not None:
             return vouching.vouch(context, trial, twin)
         if not self._trains_all and (known := self._lost_alike(trial)) is not None:
-            self._skip(trial, f"trial {known.number}, {_ALIKE}, lost more than the margin")
+            self._skip(trial, f"trial {known.number}, {_ALIKE}, {gate.what_it_lost(known)}")
             return False
         if not self._affordable(trial):
             self._skip(trial, "the budget is used")
@@ -149,27 +157,30 @@ class Verification:
             return True
         if gate.clearly_lost(context, trial):
             self._has_lost(trial)
+        elif trial.state is not TrialState.SLOWER:
+            self._screen_again(trial, alone=True)
+            self._queue.sort(key=self._put_off)
         self._fall_back(trial)
         return False
 
-    def _screen_again(self, lost: TrialView) -> None:
-        """Measure what else may be the fastest, and put it where its speed belongs."""
+    def _screen_again(self, lost: TrialView, *, alone: bool = False) -> None:
+        """Measure what else may be the fastest, and put it where its speed belongs; `alone`: its like stays."""
         if self._screening is None:
             return
-        running = [trial for trial in self._queue if not no_less_accurate(lost.candidate, trial.candidate)]
+        running = [trial for trial in self._queue if alone or not no_less_accurate(lost.candidate, trial.candidate)]
         speedup = max((trial.speedup.estimate for trial in running if trial.speedup is not None), default=1.0)
         reserve_s = self._gate_s(speedup) + costs.confirm_s(self._context, speedup) + costs.export_s(self._context)
-        found = self._screening.again(lost, reserve_s)
+        found = self._screening.again(lost, reserve_s, alone=alone)
         if found:
             self._context.stage(Stage.VERIFY, self._context.config.search.gate_seeds)
         better = [trial for trial in found if self._may_be_better(trial)]
-        self._queue = best_first([*self._queue, *better], self._context.baseline, self._tie)
+        self._queue = best_first([*self._queue, *better], self._context.own, self._tie)
 
     def _fall_back(self, trial: TrialView) -> None:
         """Put what is tried in place of a trial that lost accuracy where its speed belongs, if it is faster at all."""
         found = self._fallback.instead_of(trial)
         if found is not None and found.state is TrialState.SCREENED and self._may_be_better(found):
-            self._queue = best_first([*self._queue, found], self._context.baseline, self._tie)
+            self._queue = best_first([*self._queue, found], self._context.own, self._tie)
             self._queue.sort(key=self._put_off)
 
     def _twin(self, trial: TrialView) -> TrialView | None:
@@ -177,13 +188,28 @@ class Verification:
         return None if self._trains_all else vouching.trained_twin(self._context, trial)
 
     def _put_off(self, trial: TrialView) -> bool:
-        """Whether it comes last: what a batch costs in accuracy hardly depends on the policy.
+        """Whether it comes last."""
+        return self._put_off_by(trial) is not None
+
+    def _put_off_by(self, trial: TrialView) -> TrialView | None:
+        """One with no larger batch that has lost: what a batch costs in accuracy hardly depends on the policy.
 
         One that is tried since 16 bit may be to blame is to show whether it is.
         """
         if trial.candidate.policy.float32_layers:
+            return None
+        batch = trial.candidate.batch_size
+        losers = (found for found in self._lost if batch >= found.candidate.batch_size)
+        return next((found for found in losers if self._batch_may_be_to_blame(found.candidate)), None)
+
+    def _batch_may_be_to_blame(self, lost: Candidate) -> bool:
+        """Unless its policy loses next to the user's own batch, too, or another has passed at no smaller one."""
+        own = self._context.own
+        by_16_bit = [one.candidate for one in self._lost if loses_by_16_bit(one.candidate, own)]
+        if any(one.policy == lost.policy for one in by_16_bit):
             return False
-        return any(trial.candidate.batch_size >= found.candidate.batch_size for found in self._lost)
+        passed = [trial for trial in [*self._handed_out, *self._passed] if trial not in self._lost]
+        return not any(trial.candidate.batch_size >= lost.batch_size for trial in passed)
 
     def _lost_alike(self, trial: TrialView) -> TrialView | None:
         """A trial that should have been no less accurate, and clearly lost accuracy."""
@@ -210,7 +236,7 @@ class Verification:
         threshold = context.config.objective.threshold
         passed = [trial for trial in context.view.trials.values() if trial.state is TrialState.PASSED]
         better = [trial for trial in passed if not trial.is_baseline and gain_of(trial) > threshold]
-        return best_first(better, context.baseline, self._tie)
+        return best_first(better, context.own, self._tie)
 
     def _better_than_baseline(self) -> list[TrialView]:
         """Screened trials that may be better, best first; the others are judged SLOWER here."""
@@ -221,7 +247,7 @@ class Verification:
             if not trial.is_baseline and trial.state is TrialState.SCREENED and trial.gain is not None
         ]
         better = [trial for trial in screened if self._may_be_better(trial)]
-        return best_first(better, context.baseline, self._tie)
+        return best_first(better, context.own, self._tie)
 
     def _may_be_better(self, trial: TrialView) -> bool:
         """Whether a screened trial may be better than the baseline; one that is not is judged SLOWER."""

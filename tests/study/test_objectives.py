@@ -202,6 +202,33 @@ def test_what_steps_slower_may_still_learn_sooner(tmp_path):
     assert view.winner.confirmation.gain.estimate == pytest.approx(3 * 0.95, rel=0.05)
 
 
+def test_what_takes_longer_to_the_same_accuracy_is_slower_and_not_confirmed(tmp_path):
+    world = learns({Candidate(F32, 32, Xla.AUTO, WIDTHS): 2})
+    world.speed = lambda c: 1.0 if c.xla is Xla.AUTO else 0.4
+    view = study_of(tmp_path, Objective.time_to_accuracy, world, max_batch_factor=2).run().view
+    assert view.decided.winner == ev.BASELINE_TRIAL
+    assert view.confirmations == []
+    assert {trial.state for trial in view.trials.values() if not trial.is_baseline} == {TrialState.SLOWER}
+
+
+def test_a_pair_whose_worker_was_lost_on_the_way_is_made_whole(tmp_path):
+    """A crash between its two trainings: the baseline is trained once more beside the candidate."""
+    world, lost = learns({}), []
+    inner = world.altered
+
+    def altered(request: Request, result: object) -> object:
+        result = inner(request, result)
+        if isinstance(result, TrainingRun) and request.of_baseline and request.stage is Stage.CONFIRM and not lost:
+            lost.append(request)
+            return replace(result, worker=result.worker + 100)
+        return result
+
+    world.altered = altered
+    study = study_of(tmp_path, Objective.time_to_accuracy, world).run()
+    assert lost
+    assert study.view.winner.confirmation.time_to_accuracy.ratio.n == 3
+
+
 def test_trainings_that_are_compared_in_time_are_neighbours_in_time(tmp_path):
     """The machine is twice as fast from the second finalist on; the baseline is trained again beside it."""
     world = learns({FASTEST: 1})

@@ -10,8 +10,7 @@ from autotune.record.view import TrialView
 from autotune.study.ranking import best_first, departures
 from autotune.trial import Candidate, Interval, Policy, Xla
 
-BASELINE = Candidate(Policy("float32"), 32, Xla.AUTO, (96, 64))
-PLAIN = replace(BASELINE, xla=Xla.OFF)
+BASELINE = PLAIN = Candidate(Policy("float32"), 32, Xla.OFF, (96, 64))
 
 
 def trial(number: int, gain: float, **changed: object) -> TrialView:
@@ -32,6 +31,12 @@ def trial(number: int, gain: float, **changed: object) -> TrialView:
 )
 def test_departures_count_what_a_person_would_have_to_change(changed: dict[str, object], expected: int) -> None:
     assert departures(replace(PLAIN, **changed), BASELINE) == expected
+
+
+def test_on_a_gpu_where_the_users_own_steps_run_with_xla_to_be_without_departs() -> None:
+    own = replace(BASELINE, xla=Xla.ON)
+    assert departures(replace(PLAIN, xla=Xla.ON), own) == 0
+    assert departures(PLAIN, own) == 1
 
 
 def test_clear_differences_are_ordered_by_speed_alone() -> None:

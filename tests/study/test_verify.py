@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from autotune.config.search import Sampler
 from autotune.record import events as ev
-from autotune.trial import Stage, TrialState, Xla
-from tests.study.fake_executor import BF16, F32, FakeStudy, World, config_of, usual_speed
+from autotune.study.screen import Screening
+from autotune.trial import AccuracyVerdict, Candidate, FailureKind, Stage, TrialState, Xla
+from tests.study.fake_executor import BF16, F16, F32, WIDTHS, FakeStudy, World, config_of, fault, usual_speed
 
 TRIALS, AGAIN = 10, 4
 SIZES = (32, 64, 128, 256, 512)
@@ -98,3 +100,93 @@ def test_a_finalist_that_loses_on_new_seeds_takes_its_like_out_of_the_running(tm
     assert (first.candidate.batch_size, second.candidate.batch_size) == (512, 256)
     assert second.succeeded
     assert study.notes("screen") == [f"trial {first.trial} lost accuracy: what else may be the fastest is measured"]
+
+
+def trains_to_nan(request):
+    bad = request.operation == "train" and request.candidate.policy == BF16
+    return fault(FailureKind.NAN) if bad else None
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        World(fault=trains_to_nan),
+        *(World(loss=lambda c, by=by: by if c.policy == BF16 else 0.0) for by in (0.009, 0.05)),
+    ],
+    ids=["not finite", "by less than the margin", "clearly"],
+)
+def test_what_is_refused_is_no_measure_of_what_is_worth_a_trial(tmp_path, world):
+    """The fastest of all are in bfloat16, and none of them can be used; float32 can at every batch."""
+    study = searched(tmp_path, world)
+    winner = study.view.winner.candidate
+    assert (winner.policy, winner.batch_size, winner.xla) == (F32, 512, Xla.ON)
+    left_out = study.notes("unlikely")
+    assert not any("float32 batch=512 xla=on" in note for note in left_out), "what was measured after all"
+
+
+@pytest.mark.parametrize("safe", [128, 256])
+def test_16_bit_that_loses_at_every_batch_hides_nothing_of_float32(tmp_path, safe):
+    """Float32 loses at 512, so that a batch was blamed for what bfloat16 loses below it."""
+    world = World(loss=lambda c: 0.05 if c.policy == BF16 or c.batch_size > safe else 0.0)
+    winner = searched(tmp_path, world).view.winner.candidate
+    assert (winner.policy, winner.batch_size) == (F32, safe)
+
+
+def test_what_is_ruled_out_by_accuracy_is_told(tmp_path):
+    study = searched(tmp_path, World(loss=lambda c: 0.05 if c.policy == BF16 else 0.0))
+    told = study.notes("ruled_out")
+    assert any("which lost more than the margin" in note for note in told)
+    assert len(told) == len(set(told))
+
+
+def test_what_was_screened_for_one_that_was_refused_is_challenged_too(tmp_path):
+    """float16 wins against bfloat16 at the same batch, is refused, and a larger batch is found in its place."""
+
+    def speed(candidate):
+        if (candidate.policy, candidate.batch_size) == (F16, 64):
+            return 1.04 * usual_speed(replace(candidate, policy=BF16))
+        return usual_speed(candidate)
+
+    world = World(speed=speed, loss=lambda c: 0.05 if c.policy == F16 else 0.0)
+    world.factors = lambda request, worker: ([1.0] * 12, [0.95, 1.05] * 6)  # so wide that screening cannot tell
+    policies = ["float32", "mixed_bfloat16", "mixed_float16"]
+    view = searched(tmp_path, world, trials=5, policies=policies).view
+    best = max(t.speedup.estimate for t in view.trials.values() if t.speedup and t.candidate.policy != F16)
+    assert best > 4
+    assert view.winner.speedup.estimate > 0.97 * best
+
+
+def test_16_bit_that_loses_at_the_users_own_batch_is_no_reason_to_put_float32_off(tmp_path):
+    """XLA is faster by 4 %, which only a comparison of the two tells."""
+    speeds = {
+        Candidate(F16, 32, Xla.OFF, WIDTHS): 2.2,
+        Candidate(F32, 64, Xla.OFF, WIDTHS): 2.0,
+        Candidate(F32, 64, Xla.ON, WIDTHS): 2.08,
+    }
+    world = World(speed=lambda c: 1.0 if c.xla is Xla.AUTO else speeds.get(c, 0.5))
+    world.loss = lambda c: 0.05 if c.policy == F16 else 0.0
+    world.factors = lambda request, worker: ([1.0] * 12, [0.95, 1.05] * 6)
+    policies = ["float32", "mixed_float16"]
+    study = FakeStudy(tmp_path, config_of(policies=policies, max_batch_factor=2, steps_per_execution=[1]), world).run()
+    assert study.of_kind(ev.FinalistsCompared)
+    assert study.view.winner.candidate.xla is Xla.ON
+
+
+def test_nobody_is_worth_less_than_a_finalist_that_was_refuted(tmp_path):
+    """Both verdicts go to bfloat16, which loses on new seeds: float32 was never looked at, and that is told."""
+    world = World(noise=lambda c, seed: -0.05 - 1e-4 * (seed % 3) if c.policy == BF16 and seed >= 1000 else 0.0)
+    world.speed = lambda c: usual_speed(c) if c.policy == BF16 or c.xla is Xla.AUTO else min(1.5, usual_speed(c))
+    view = searched(tmp_path, world, finalists=2, sampler=Sampler.grid, trials=30, max_batch_factor=4).view
+    assert [c.accuracy.verdict for c in view.confirmations] == [AccuracyVerdict.FAIL] * 2
+    untrained = [t for t in view.trials.values() if t.candidate.policy == F32 and t.gain and t.gain.estimate > 1.02]
+    assert untrained
+    assert {t.state for t in untrained if not t.is_baseline} == {TrialState.SKIPPED}
+    assert all("search.finalists=2 verdicts were looked at" in t.reason for t in untrained)
+
+
+def test_what_the_budget_left_unmeasured_is_measured_once_others_are_refused(tmp_path, monkeypatch):
+    late = Screening._is_late
+    monkeypatch.setattr(Screening, "_is_late", lambda self: self._number >= 5 or late(self))
+    study = searched(tmp_path, World(loss=lambda c: 0.05 if c.policy == BF16 else 0.0))
+    winner = study.view.winner.candidate
+    assert (winner.policy, winner.batch_size, winner.xla) == (F32, 512, Xla.ON)
