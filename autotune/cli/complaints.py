@@ -54,10 +54,18 @@ def describe_fault(error: BaseException) -> str:
     line = one_line(f"fault: {type(error).__name__}: {error}")
     if os.environ.get("AUTOTUNE_TRACEBACK") == "1":
         return f"{line}\n{trace}".rstrip()
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="autotune-traceback-", suffix=".txt", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(trace)
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w",
+            prefix="autotune-traceback-",
+            suffix=".txt",
+            delete=False,
+            encoding="utf-8",
+            errors="backslashreplace",  # a path that is not UTF-8
+        ) as file:
+            file.write(trace)
+    except OSError:  # a full disk is often the fault itself
+        return f"{line} (AUTOTUNE_TRACEBACK=1 shows the traceback)"
     return f"{line} (traceback: {file.name})"
 
 

@@ -28,6 +28,8 @@ def as_loaded(returned: Loaded | Any) -> LoadedData:
         DataError: it is not what the contract in `autotune.data` says.
     """
     loaded = returned if isinstance(returned, LoadedData) else _from_pairs(returned)
+    if not isinstance(loaded.stand_in, str | None):
+        raise DataError(f"stand_in must be the reason why it is one, as text, or None, but got {loaded.stand_in!r}.")
     checked = {name: _checked_pair(name, pair) for name, pair in _named(loaded)}
     for name, pair in checked.items():
         _require_like_train(name, pair, checked["train"])

@@ -40,7 +40,7 @@ _ENDS = {ord(opcode.code): opcode.arg.n if opcode.arg else 0 for opcode in pickl
 _FIXED = {code: size for code, size in _ENDS.items() if size >= 0}
 _COUNTED = {code: _WIDTHS[size] for code, size in _ENDS.items() if size in _WIDTHS}
 _LINES = {code: 2 if code in b"ci" else 1 for code, size in _ENDS.items() if size == pickletools.UP_TO_NEWLINE}
-_PUT, _STOP = ord("p"), ord(".")
+_PUT, _STOP, _FRAME = ord("p"), ord("."), 0x95
 _PUTS = frozenset(b"pqr")
 """PUT, BINPUT and LONG_BINPUT."""
 
@@ -186,8 +186,17 @@ def read_pickle_bytes(content: bytes, where: Path | str) -> Any:
 
 
 def _refuse_huge_memo(content: bytes) -> None:
-    """Refuse to number an object higher than there are steps: five bytes can ask for a table of 32 GiB."""
+    """Refuse to number an object higher than there are steps: five bytes can ask for a table of 32 GiB.
+
+    Also refuse a step that goes beyond its frame, or a frame within a frame, which no pickle has: what is left of a
+    frame is skipped then, and what is read is another step than the one that was looked at.
+    """
+    frame_end = 0
     for step, (code, begin, end) in enumerate(_steps(content)):
+        if begin <= frame_end < end or (code == _FRAME and begin <= frame_end):
+            raise pickle.UnpicklingError(f"a frame ends within step {step}")
+        if code == _FRAME:
+            frame_end = end + int.from_bytes(content[begin:end], "little")
         if code in _PUTS:
             argument = content[begin:end]
             number = int(argument) if code == _PUT else int.from_bytes(argument, "little")

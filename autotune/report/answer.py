@@ -14,6 +14,7 @@ from autotune.record.view import StudyView, TrialView
 from autotune.report import figures, front, gained, phrases, quoted
 from autotune.report.measure import Measure
 from autotune.report.objective import Goal
+from autotune.report.unfinished import export_is_missing
 from autotune.trial import Recipe, Stage, TrialState
 
 _CLOSEST = 3
@@ -66,9 +67,15 @@ def answer(view: StudyView) -> Answer:
     )
 
 
+_BY_SIGNAL = "130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP"
+"""The record does not tell which it was."""
+
+
 def _exit_meaning(view: StudyView, found: bool) -> str:
     if view.decided is not None and view.decided.interrupted:
-        return f"130: ended early ({phrases.one_line(view.decided.interrupted)})"
+        return f"{_BY_SIGNAL}: ended early ({phrases.one_line(view.decided.interrupted)})"
+    if export_is_missing(view):
+        return f"{_BY_SIGNAL}: ended before the export was finished"
     if found:
         better = "faster" if Goal.of(view).is_speed else f"better in {Goal.of(view).label}"
         return f"0: a setting that is {better} and not less accurate"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autotune.record.view import StudyView
 from autotune.report import phrases
+from autotune.trial import Stage
 
 
 def unfinished(view: StudyView) -> tuple[str, ...]:
@@ -19,4 +20,12 @@ def unfinished(view: StudyView) -> tuple[str, ...]:
         return (
             f"ended early ({phrases.one_line(view.decided.interrupted)}): what was not measured by then is missing",
         )
+    if export_is_missing(view):
+        return ("decided, but ended before the export was finished: what it would have written is missing",)
     return ()
+
+
+def export_is_missing(view: StudyView) -> bool:
+    """Whether the study ended in its export, which has told neither what it has written nor why it could not."""
+    in_export = view.stage is not None and view.stage.stage is Stage.EXPORT
+    return in_export and view.exported is None and not any(note.topic == "export" for note in view.notes)

@@ -300,5 +300,7 @@ ENVIRONMENT = {
     "TF_CPP_MIN_LOG_LEVEL": "2",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "PYTHONUNBUFFERED": "1",
+    # Also for what a data source does on the GPU before the framework is started.
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",
 }
 """Variables of every worker; a person's own settings of TensorFlow, XLA and oneDNN are inherited and recorded."""

@@ -158,6 +158,12 @@ def test_the_fingerprint_is_of_contents_and_split() -> None:
     assert fingerprint(pairs(), name="other") == same
 
 
+def test_a_stand_in_tells_the_reason_and_not_only_that_it_is_one() -> None:
+    train, test = pairs()
+    with pytest.raises(DataError, match="stand_in must be the reason why it is one, as text, or None, but got True"):
+        prepare(LoadedData(train, test, stand_in=True), config())  # type: ignore[arg-type]
+
+
 def test_without_an_origin_the_source_is_named() -> None:
     assert prepare(pairs(), config()).origin == "mine.load"
 

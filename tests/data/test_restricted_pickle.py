@@ -231,3 +231,20 @@ def test_numbers_of_every_size_and_order(tmp_path: Path, dtype: str, protocol: i
     got = read_pickle(path)
     np.testing.assert_array_equal(got, array)
     assert got.dtype.newbyteorder("=") == array.dtype.newbyteorder("=")
+
+
+def test_a_frame_that_ends_within_a_step_hides_nothing(tmp_path: Path) -> None:
+    """Python skips what is left of such a frame, and reads other steps than those that were looked at."""
+    path = tmp_path / "batch"
+    frame = b"\x80\x04\x95" + struct.pack("<Q", 3) + b"J\x01\x02"
+    path.write_bytes(frame + b"\x00\x00U\x05r\xff\xff\xff\x7f.N.")
+    with takes_at_most(1), pytest.raises(DataError, match="a frame ends within step 2"):
+        read_pickle(path)
+
+
+def test_nor_does_a_frame_within_a_frame(tmp_path: Path) -> None:
+    path = tmp_path / "batch"
+    inner = b"\x95" + struct.pack("<Q", 1) + b"N"
+    path.write_bytes(b"\x80\x04\x95" + struct.pack("<Q", 20) + inner + b"." + b"N" * 20)
+    with pytest.raises(DataError, match="a frame ends within step 2"):
+        read_pickle(path)

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autotune.record.events import Exported, Note, SpacePlanned
+from autotune.record.events import Exported, Note, SpacePlanned, StageStarted
 from autotune.record.view import StudyView
 from autotune.report.answer import answer
+from autotune.trial import Stage
 from tests.sample_study import sample_events
 
 
@@ -79,10 +80,19 @@ def test_an_interrupted_study_names_the_best_so_far_without_figures_nobody_confi
     view = StudyView.of(sample_events(interrupted=True))
     result, text = answer(view), rows(view)
     assert "ended early (interrupt)" in result.headline
-    assert result.exit_meaning == "130: ended early (interrupt)"
+    assert result.exit_meaning == "130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP: ended early (interrupt)"
     assert text["best so far, trial 4"].endswith("passed the gate, not confirmed")
     assert "x [" not in " ".join(text.values())
     assert result.command is None
+
+
+def test_a_study_that_ended_in_its_export_does_not_claim_the_status_of_one_that_did_not():
+    events = [event for event in sample_events() if not isinstance(event, Exported)]
+    result = answer(StudyView.of([*events, StageStarted(Stage.EXPORT, 1)]))
+    assert result.found
+    assert result.exit_meaning.endswith("ended before the export was finished")
+    told = Note("export", "the export is not complete: oom", "warning")
+    assert answer(StudyView.of([*events, StageStarted(Stage.EXPORT, 1), told])).exit_meaning.startswith("0")
 
 
 def test_an_undecided_study_has_no_answer():

@@ -267,7 +267,7 @@ def test_exported_models_predict_the_same_in_a_fresh_process_under_another_polic
         }
         assert max(differences.values()) < 0.01, differences
         assert max(value for (policy, _), value in differences.items() if policy == "float32") < 1e-5
-        np.savez(folder / "blank.npz", x=np.zeros((2, 4), "float32"), y=np.full((2, 3), np.nan, "float32"))
+        np.savez(folder / "blank.npz", x=np.zeros((2, 4), "float32"), y=np.full((2, 3), np.nan, "float32"), scale=1.0)
         with pytest.raises(TrialFault, match=r"model.keras predicts values that are not finite") as caught:
             worker.reload(ReloadArgs(exported.model["float32"], str(folder / "blank.npz"), "float32"))
         assert caught.value.kind is FailureKind.NAN

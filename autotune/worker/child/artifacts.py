@@ -16,7 +16,7 @@ from autotune.data import Dataset
 from autotune.errors import TrialFault
 from autotune.targets import resolve
 from autotune.trial import FailureKind
-from autotune.worker.child.train import EVALUATION_BATCH, Metric, predict
+from autotune.worker.child.train import Metric, evaluation_batch, predict
 from autotune.worker.metrics import ACCURACY, correct
 from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
 
@@ -88,14 +88,22 @@ def export(args: ExportArgs, dataset: Dataset, builder: str) -> None:
     model = load_model(args.model_path, builder)
     model.export(args.saved_model_path, format="tf_saved_model", verbose=False)
     x = dataset.validation.x[: args.examples]
-    np.savez(args.reference_path, x=x, y=predict(model, x))
+    y = predict(model, x)
+    np.savez(args.reference_path, x=x, y=y, scale=_scale(y, dataset.num_classes is not None))
+
+
+def _scale(outputs: Any, classes: bool) -> float:
+    """What differences of outputs are set against: the largest of them, and of class scores at least 1.
+
+    A probability's rounding counts as it is; that of a regression on large values does not count as another model, and
+    a regression on small ones is no other model only if it predicts the same small ones.
+    """
+    largest = float(np.max(np.abs(outputs)))
+    return max(1.0 if classes else float(np.finfo(np.float32).tiny), largest)
 
 
 def reload_difference(args: ReloadArgs) -> float:
-    """Largest difference between the reference and what the reloaded model predicts, relative to the reference.
-
-    The largest absolute difference over the reference's largest absolute output, or over 1 where that is smaller: a
-    probability's rounding counts as it is, and that of a regression on large values does not count as another model.
+    """Largest difference between the reference and what the reloaded model predicts, over the reference's `_scale`.
 
     Args:
         args: `path` is a `.keras` file or a SavedModel folder; `policy` is set before it is loaded.
@@ -105,9 +113,8 @@ def reload_difference(args: ReloadArgs) -> float:
     """
     keras.config.set_dtype_policy(args.policy)
     with np.load(args.reference_path) as reference:
-        x, expected = reference["x"], reference["y"]
+        x, expected, scale = reference["x"], reference["y"], float(reference["scale"])
     found = _serve(args.path, x) if Path(args.path).is_dir() else predict(load_model(args.path, args.builder), x)
-    scale = max(1.0, float(np.max(np.abs(expected))))
     difference = float(np.max(np.abs(np.asarray(found, dtype=np.float32) - expected))) / scale
     if not math.isfinite(difference):
         raise TrialFault(
@@ -118,5 +125,6 @@ def reload_difference(args: ReloadArgs) -> float:
 
 def _serve(path: str, x: Any) -> Any:
     layer = keras.layers.TFSMLayer(path, call_endpoint="serve", dtype="float32")
-    parts = [np.asarray(layer(x[i : i + EVALUATION_BATCH])) for i in range(0, len(x), EVALUATION_BATCH)]
+    size = evaluation_batch(x.shape[1:])
+    parts = [np.asarray(layer(x[i : i + size])) for i in range(0, len(x), size)]
     return np.concatenate(parts)

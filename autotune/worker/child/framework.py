@@ -30,8 +30,9 @@ def start() -> WorkerFacts:
         import keras  # noqa: F401  (so that its import is part of the time told)
         import tensorflow as tf
 
-    for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(gpu, True)
+    with contextlib.suppress(RuntimeError):  # a data source has used the GPU: the environment has said it (`executor`)
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
     gc.freeze()  # all of the framework's objects, which a full collection would go through: 0.4 s at each model
     import_s = time.perf_counter() - began
     return WorkerFacts(

@@ -243,8 +243,8 @@ def leave() -> NoReturn:
     atexit._run_exitfuncs()
     gc.unfreeze()  # what was opened before the framework is told, too
     for found in gc.get_objects():
-        if isinstance(found, io.IOBase):
-            with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):  # a proxy of what is gone raises when it is asked what it is
+            if isinstance(found, io.IOBase):
                 found.flush()  # a file that a person's code keeps open
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # a full disk, or a stream that a person's code has closed

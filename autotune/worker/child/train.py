@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,10 @@ from autotune.worker.child.schedule import user_callbacks
 from autotune.worker.metrics import ACCURACY, packed_right
 from autotune.worker.protocol import TrainArgs
 
-# Evaluation needs no gradient, so it takes a larger batch than most trainings.
-EVALUATION_BATCH = 500
+# Evaluation needs no gradient, so it takes a larger batch than most trainings: 1,365 images of CIFAR-10's size would
+# have so many values. Of large inputs it takes fewer, or it would not fit where training does.
+_MOST_EXAMPLES = 500
+_MOST_VALUES = 2**22
 
 
 class Trainer:
@@ -133,6 +135,11 @@ class Metric:
         return value if math.isfinite(value) else None
 
 
+def evaluation_batch(shape: Sequence[int]) -> int:
+    """Examples of this shape that are evaluated at once, whatever the batch that a model was trained with."""
+    return max(1, min(_MOST_EXAMPLES, _MOST_VALUES // max(1, math.prod(shape))))
+
+
 def predict(model: keras.Model, x: Any, alive: Callable[[], None] = lambda: None) -> Any:
     """Float32 outputs for `x`, XLA off whatever the candidate asks: baseline and candidates are evaluated alike.
 
@@ -142,9 +149,10 @@ def predict(model: keras.Model, x: Any, alive: Callable[[], None] = lambda: None
     compiled, model.jit_compile = model.jit_compile, False
     steps, model.steps_per_execution = model.steps_per_execution, 1
     outputs = []
+    size = evaluation_batch(x.shape[1:])
     try:
-        for start in range(0, len(x), EVALUATION_BATCH):
-            outputs.append(np.asarray(model.predict_on_batch(x[start : start + EVALUATION_BATCH]), dtype=np.float32))
+        for start in range(0, len(x), size):
+            outputs.append(np.asarray(model.predict_on_batch(x[start : start + size]), dtype=np.float32))
             alive()
     finally:
         model.jit_compile, model.steps_per_execution = compiled, steps

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from autotune.worker.protocol import EvaluateArgs, ReloadArgs
+from autotune.worker.protocol import EvaluateArgs, ExportArgs, ReloadArgs
 from tests.worker import people
 
 pytestmark = [
@@ -51,14 +52,37 @@ def test_right_and_wrong_are_counted_for_accuracy_alone(
     assert (found.only_model is not None, found.only_baseline is not None) == (counted, counted)
 
 
-@pytest.mark.parametrize(("size", "difference"), [(1000.0, 1e-3), (0.5, 1.0)])
-def test_a_difference_is_relative_to_large_outputs_and_absolute_for_small_ones(
-    tmp_path: Path, size: float, difference: float
+@pytest.mark.parametrize(
+    ("metric", "size", "scale"),
+    [
+        ("autotune.worker.metrics.accuracy", 0.5, 1.0),
+        ("autotune.worker.metrics.accuracy", 1000.0, 1000.0),
+        ("autotune.worker.metrics.mean_absolute_error", 0.01, 0.01),
+        ("autotune.worker.metrics.mean_absolute_error", 1000.0, 1000.0),
+    ],
+)
+def test_a_difference_is_relative_to_the_outputs_and_that_of_small_class_scores_absolute(
+    tmp_path: Path, metric: str, size: float, scale: float
 ) -> None:
-    """The model is off by one from its reference of one size."""
-    from autotune.worker.child.artifacts import reload_difference
+    """A model that predicts twice what it should: a regression on small values is another model then."""
+    from autotune.worker.child.artifacts import export, reload_difference
 
-    path = saved(tmp_path / "model.keras", outputs=1, bias=size + 1)
+    classes = metric.endswith("accuracy")
+    data = people.dataset()
+    blank = replace(data.validation, x=np.zeros_like(data.validation.x))
+    data = replace(data, num_classes=data.num_classes if classes else None, validation=blank)
+    path = saved(tmp_path / "model.keras", outputs=1, bias=size)
     reference = tmp_path / "reference.npz"
-    np.savez(reference, x=np.zeros((8, 4), np.float32), y=np.full((8, 1), size, np.float32))
-    assert reload_difference(ReloadArgs(path, str(reference), "float32")) == pytest.approx(difference)
+    export(ExportArgs(path, str(tmp_path / "saved_model"), str(reference)), data, people.config().model._target_)
+    other = saved(tmp_path / "other.keras", outputs=1, bias=2 * size)
+    assert reload_difference(ReloadArgs(other, str(reference), "float32")) == pytest.approx(size / scale)
+
+
+@pytest.mark.parametrize(
+    ("shape", "examples"),
+    [((32, 32, 3), 500), ((28, 28, 1), 500), ((224, 224, 3), 27), ((4096, 4096, 1), 1), ((), 500)],
+)
+def test_large_examples_are_evaluated_a_few_at_a_time(shape: tuple[int, ...], examples: int) -> None:
+    from autotune.worker.child.train import evaluation_batch
+
+    assert evaluation_batch(shape) == examples

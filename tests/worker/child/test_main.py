@@ -16,3 +16,15 @@ def test_a_file_that_a_persons_code_keeps_open_is_written_whenever_it_was_opened
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)
     assert [(tmp_path / name).read_text() for name in ("early", "late")] == ["a", "b"]
+
+
+def test_a_proxy_of_what_is_gone_keeps_no_file_from_being_written(tmp_path: Path) -> None:
+    """It raises when it is asked what it is."""
+    code = (
+        "import weakref; gone = weakref.proxy(type('Gone', (), {})())\n"
+        "late = open('late', 'w'); late.write('b')\n"
+        "from autotune.worker.child.main import leave; leave()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60, capture_output=True)
+    assert (tmp_path / "late").read_text() == "b"
+    assert done.stderr == b""
