@@ -6,21 +6,22 @@ what the process took after the last line: the report, the plot, MLflow's files.
 
 Alone (14 minutes): `python -m pytest tests/benchmarks/test_overhead.py -m bench -s`
 
-Measured on 2026-11-30 on AMD EPYC, 2 cores (virtual, shared with other work: load average 1.5). The target is
-missed:
+Measured on 2026-12-01 on AMD EPYC, 2 cores (virtual, shared with other work: load average 1.7). The target is missed:
 
                         digits_mlp  cifar_mlp
-    start-up                24.1 %     32.7 %    workers: five or six, TensorFlow's import in each
-    compile                  9.4 %      4.4 %
-    timed steps             34.6 %     23.8 %
-    training                16.4 %     26.7 %
-    around steps             7.8 %      8.3 %    a `fit` call's start and end around two blocks, and its first step
-    export                   3.9 %      1.4 %
-    between                  3.7 %      2.7 %    of which the host's own rates and the model's parts: 2.1 % and 1.7 %
-    overhead                20.3 %     18.4 %    of all but the start-up
+    start-up                29.3 %     22.7 %    workers: five or six, TensorFlow's import in each
+    compile                 11.7 %      2.9 %
+    timed steps             30.4 %     23.1 %
+    training                17.3 %     35.3 %
+    around steps             4.5 %     10.0 %    a `fit` call's start and end around two blocks, and its first step
+    export                   2.8 %      3.4 %
+    between                  3.9 %      2.5 %    of which the host's own rates and the model's parts: 2.5 % and 1.6 %
+    overhead                15.9 %     20.6 %    of all but the start-up
 
-It was 31.5 and 28.6 % while the end of each `fit` waited for tf.data's tuning thread, its start for a shuffle, and each
-model for a collection of all of the framework's objects.
+A day before it was 20.3 and 18.4 %; and 31.5 and 28.6 % while the end of each `fit` waited for tf.data's tuning thread,
+its start for a shuffle, and each model for a collection of all of the framework's objects. What is left around steps is
+steps: the first one of each `fit`, a quarter of a `fit` of two blocks of two. Without it the next block is 4 to 8 %
+longer (see `timing.lead_in`).
 """
 
 from __future__ import annotations

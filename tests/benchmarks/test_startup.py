@@ -10,17 +10,16 @@ this package would be compiled anew at each start, and Hydra not.
 
 Alone (half a minute on two cores): `python -m pytest tests/benchmarks/test_startup.py -m bench -s`
 
-Measured on 2026-11-30 on AMD EPYC, 2 cores (virtual, shared with other work: load average 6.6, so intervals are wide),
-Python 3.11.7, hydra-core 1.3.8, 12 runs. Quote the ratios only. By processor time, which other work disturbs less, the
-three are at 1.9, 1.9 and 1.9 times the import of Hydra (9 of each, in turn); before --help stopped copying Hydra's
-sources and nothing was composed twice they were at 6.0, 2.5 and 3.0.
+Measured on 2026-12-01 on AMD EPYC, 2 cores (virtual, with nothing beside it), Python 3.11.7, hydra-core 1.3.8, 12 runs.
+Quote the ratios only. Beside two busy processes they are at 1.9, 2.1 and 2.1; before --help stopped copying Hydra's
+sources and nothing was composed twice they were at 6.0, 2.5 and 3.0 by processor time.
 
-    command                       of Hydra's import [95 %]  median [ms]    min    max
-    python -c "import hydra"                      1 [1, 1]        1,001    592  1,928
-    python -c "pass"                   0.162 [0.11, 0.223]          201     44    376
-    autotune --help                      1.56 [1.14, 2.22]        1,478    880  2,614
-    autotune --cfg job                   1.57 [1.17, 2.14]        1,659  1,077  2,528
-    autotune search.batchsize=64         1.39 [1.05, 1.84]        1,470    826  2,319
+    command                       of Hydra's import [95 %]  median [ms]  min  max
+    python -c "import hydra"                      1 [1, 1]          287  255  403
+    python -c "pass"                   0.159 [0.13, 0.189]           50   34   64
+    autotune --help                      1.79 [1.64, 1.92]          522  452  715
+    autotune --cfg job                    1.84 [1.6, 1.94]          539  470  783
+    autotune search.batchsize=64          1.81 [1.6, 1.98]          527  497  742
 """
 
 from __future__ import annotations
