@@ -15,7 +15,8 @@ from typing import Any
 from autotune.trial import WorkerFacts
 
 _TOLD = ("TF_", "XLA_", "ONEDNN_", "DNNL_", "OMP_", "CUDA_", "NVIDIA_TF32", "KERAS_")
-_NOT_TOLD = ("TF_TOKEN", "TF_VAR", "TF_CLI")  # Terraform's, among them secrets
+# Terraform's, among them secrets; and what every worker has, as earlier ones had by a call.
+_NOT_TOLD = ("TF_TOKEN", "TF_VAR", "TF_CLI", "TF_FORCE_GPU_ALLOW_GROWTH")
 # Keras imports them where they are there, for its wrappers and galleries alone: a third of the whole import. Whoever
 # wants them later imports them as ever; only these wrappers and galleries say then that they are not there.
 _NOT_FOR_TRAINING = ("sklearn", "matplotlib")
