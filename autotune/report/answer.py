@@ -75,7 +75,7 @@ def _exit_meaning(view: StudyView, found: bool) -> str:
     if view.decided is not None and view.decided.interrupted:
         return f"{_BY_SIGNAL}: ended early ({phrases.one_line(view.decided.interrupted)})"
     if export_is_missing(view):
-        return f"{_BY_SIGNAL}: ended before the export was finished"
+        return f"{_BY_SIGNAL}, 1 or 2 after an error: ended before the export was finished"
     if found:
         better = "faster" if Goal.of(view).is_speed else f"better in {Goal.of(view).label}"
         return f"0: a setting that is {better} and not less accurate"

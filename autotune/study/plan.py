@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from autotune.config.objective import Objective
 from autotune.config.schema import Config
-from autotune.config.search import Verify
 from autotune.config.train import TrainConfig
 from autotune.decide import accuracy
 from autotune.space.recipe import EVALUATIONS, Fidelity, evaluated_epochs
@@ -110,11 +109,9 @@ def baseline_seeds(config: Config) -> int:
 
 
 def _verify_runs(config: Config) -> int:
-    """Trainings that the plan has room for in the verify stage: of every candidate where all are trained."""
+    """Trainings of candidates that the plan has room for in the verify stage; for a front, of every candidate."""
     if config.objective.name is Objective.pareto:
         return config.search.trials * baseline_seeds(config)
-    if config.objective.name is Objective.time_to_accuracy or config.search.verify is Verify.all:
-        return config.search.trials * config.search.gate_seeds
     return config.search.gate_seeds + _REJECTED_RUNS
 
 

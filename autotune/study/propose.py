@@ -128,10 +128,12 @@ class Proposer:
     def lost(self, candidate: Candidate, what: str) -> None:
         """It clearly lost accuracy, and others are like it: see `Losers.add`."""
         self._losers.add(candidate, what)
+        self._ended = False  # it was, for something to be faster than this
 
     def refused(self, candidate: Candidate) -> None:
         """It cannot be used, which tells nothing of others: what else may be the fastest need not be faster."""
         self._refused.add(candidate)
+        self._ended = False
 
     def put_back(self, candidate: Candidate) -> None:
         """It was asked for and not measured: it is one of those that are left."""

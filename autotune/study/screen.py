@@ -55,6 +55,7 @@ class Screening:
         self._shares_s, self._after_s = context.plan.shares_s, context.plan.after_screening_s
         self._began_s, self._aside_s, self._longest_s = context.busy_s, 0.0, 0.0
         self._number, self._refused, self._over = 0, 0, False
+        self._after_near_misses = 0
         # The largest batch that may keep its accuracy: it is near the user's own, or was trained.
         self._looked_at = next_batch(space)
 
@@ -99,6 +100,8 @@ class Screening:
         context, found = self._context, []
         self._refuse(lost, alone=alone)
         most = math.ceil(_AGAIN * context.config.search.trials) if self.proposer.ends else 0
+        if alone:  # there may be many of them, as of near misses, each of which takes nothing else out of the running
+            most = min(most, context.config.search.trials - self._after_near_misses)
         for count in range(most):
             affordable = context.budget.allows(self._longest_s, reserve_s)
             candidate = self.proposer.ask() if affordable else None
@@ -108,6 +111,7 @@ class Screening:
                 why = "was refused" if alone else "lost accuracy"
                 context.note("screen", f"trial {lost.number} {why}: what else may be the fastest is measured")
                 context.stage(Stage.SCREEN, most)
+            self._after_near_misses += alone
             found += self._measured(max(context.view.trials) + 1, candidate)
         return [context.view.trials[number] for number in found]
 
@@ -136,9 +140,12 @@ class Screening:
         context.stage(Stage.VERIFY, 1)
         if gate.may_pass(context, best):
             self._looked_at = best.candidate.batch_size
-        else:
+        elif gate.clearly_lost(context, best):
             self._refused += 1
-            self._refuse(best, alone=not gate.clearly_lost(context, best))
+            self._refuse(best, alone=False)
+        elif best.state is TrialState.REJECTED:
+            self._refused += 1
+            self._refuse(best, alone=True)
         self.aside(context.busy_s - began_s)
 
     def _measured(self, number: int, candidate: Candidate) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autotune.config.objective import Objective
+from autotune.errors import UserError
 from autotune.hardware.policies import offered, policy_choices
 from autotune.hardware.roofline import predict_step_time_ms
 from autotune.record.events import BASELINE_TRIAL, SpacePlanned, StudyDecided, TrialJudged
@@ -49,6 +50,9 @@ def run_study(context: StudyContext, accelerator: str) -> None:
         else:
             screening = screen(context, space)
         winner = _find_winner(context, screening)
+    except UserError:
+        _close(screening)
+        raise
     except KeyboardInterrupt:
         _close(screening)
         _finish_trials(context)

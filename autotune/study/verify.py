@@ -89,6 +89,7 @@ class Verification:
     def _has_lost(self, trial: TrialView) -> None:
         """It clearly lost accuracy: what is alike comes last, and what else may be the fastest is measured."""
         if not self._tells_of_others(trial):
+            self._refused(trial)
             return
         self._lost.append(trial)
         self._screen_again(trial)
@@ -146,7 +147,10 @@ class Verification:
     def _goes_through(self, trial: TrialView) -> bool:
         context = self._context
         if (twin := self._twin(trial)) is not None:
-            return vouching.vouch(context, trial, twin)
+            if vouching.vouch(context, trial, twin):
+                return True
+            self._refused(trial)
+            return False
         if not self._trains_all and (known := self._lost_alike(trial)) is not None:
             self._skip(trial, f"trial {known.number}, {_ALIKE}, {gate.what_it_lost(known)}")
             return False
@@ -157,11 +161,15 @@ class Verification:
             return True
         if gate.clearly_lost(context, trial):
             self._has_lost(trial)
-        elif trial.state is not TrialState.SLOWER:
-            self._screen_again(trial, alone=True)
-            self._queue.sort(key=self._put_off)
+        elif trial.state is TrialState.REJECTED:
+            self._refused(trial)
         self._fall_back(trial)
         return False
+
+    def _refused(self, trial: TrialView) -> None:
+        """It cannot be used, which tells nothing of others: what else may be the fastest is measured."""
+        self._screen_again(trial, alone=True)
+        self._queue.sort(key=self._put_off)
 
     def _screen_again(self, lost: TrialView, *, alone: bool = False) -> None:
         """Measure what else may be the fastest, and put it where its speed belongs; `alone`: its like stays."""

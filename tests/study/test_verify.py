@@ -190,3 +190,25 @@ def test_what_the_budget_left_unmeasured_is_measured_once_others_are_refused(tmp
     study = searched(tmp_path, World(loss=lambda c: 0.05 if c.policy == BF16 else 0.0))
     winner = study.view.winner.candidate
     assert (winner.policy, winner.batch_size, winner.xla) == (F32, 512, Xla.ON)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.CRASH])
+def test_trainings_that_fail_ask_for_no_further_candidates(tmp_path, kind):
+    """Each would fail as they did, and take its time."""
+    world = World(fault=lambda r: fault(kind) if r.operation == "train" and r.candidate.batch_size > SAFE else None)
+    study = searched(tmp_path, world)
+    assert len(study.screened()) <= TRIALS
+    assert study.view.winner.candidate.batch_size == SAFE
+
+
+def test_near_misses_ask_for_no_more_candidates_than_there_are_trials(tmp_path):
+    study = searched(tmp_path, World(loss=lambda c: 0.009 if c.batch_size > SAFE else 0.0))
+    assert TRIALS < len(study.screened()) <= 2 * TRIALS
+    assert study.view.winner.candidate.batch_size == SAFE
+
+
+def test_what_is_refused_by_the_verdict_of_a_twin_is_no_measure_either(tmp_path):
+    study = searched(tmp_path, World(loss=lambda c: 0.009 if c.batch_size > SAFE else 0.0))
+    vouched = [t.number for t in study.view.trials.values() if t.vouched_by and t.state is TrialState.REJECTED]
+    told = [f"trial {number} was refused: what else may be the fastest is measured" for number in vouched]
+    assert set(told) & set(study.notes("screen"))
