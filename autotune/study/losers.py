@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autotune.study.ranking import loses_by_16_bit, no_less_accurate
+from autotune.study.ranking import is_16_bits_fault, no_less_accurate
 from autotune.trial import Candidate, Policy
 
 
@@ -32,7 +32,6 @@ class Losers:
     def __init__(self, own: Candidate) -> None:
         self._own = own
         self._found: list[_Loser] = []
-        self._bits_to_blame: set[str] = set()  # policies that lost at a batch that is not to blame
 
     def add(self, candidate: Candidate, what: str) -> None:
         """It clearly lost accuracy by its batch or by 16 bit, and so will what is no more accurate.
@@ -44,8 +43,6 @@ class Losers:
             candidate: that has lost.
             what: it has shown, after "which", for a reader.
         """
-        if loses_by_16_bit(candidate, self._own):
-            self._bits_to_blame.add(candidate.policy.name)
         float32_too = any(loser.candidate.policy.is_float32 for loser in self._found)
         by_batch = float32_too and candidate.batch_size > self._own.batch_size
         self._found.append(_Loser(candidate, what, by_batch))
@@ -61,6 +58,7 @@ class Losers:
 
     def _blamed(self, loser: _Loser) -> Candidate:
         """What is no more accurate than this will lose, too."""
-        if loser.by_batch and loser.candidate.policy.name not in self._bits_to_blame:
-            return replace(loser.candidate, policy=Policy("float32"))
-        return loser.candidate
+        all_of_them = [one.candidate for one in self._found]
+        if not loser.by_batch or is_16_bits_fault(loser.candidate, all_of_them, self._own):
+            return loser.candidate
+        return replace(loser.candidate, policy=Policy("float32"))

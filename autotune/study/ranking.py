@@ -38,13 +38,18 @@ def no_less_accurate(one: Candidate, other: Candidate) -> bool:
     return precise and one.batch_size <= other.batch_size
 
 
-def loses_by_16_bit(loser: Candidate, own: Candidate) -> bool:
+def _loses_by_16_bit(loser: Candidate, own: Candidate) -> bool:
     """Whether 16 bit alone is to blame for what it lost: its batch is the user's own, or next to it.
 
     Twice the user's own batch may cost accuracy too, where trainings are short. Then float32 there is trained in vain;
     the other way round the best would never be looked at.
     """
     return not loser.policy.is_float32 and loser.batch_size <= 2 * own.batch_size
+
+
+def is_16_bits_fault(loser: Candidate, losers: Iterable[Candidate], own: Candidate) -> bool:
+    """Whether its policy is seen to lose next to the user's own batch, among all losers: then no batch is to blame."""
+    return any(one.policy == loser.policy and _loses_by_16_bit(one, own) for one in losers)
 
 
 def gain_of(trial: TrialView) -> float:

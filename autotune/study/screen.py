@@ -140,12 +140,9 @@ class Screening:
         context.stage(Stage.VERIFY, 1)
         if gate.may_pass(context, best):
             self._looked_at = best.candidate.batch_size
-        elif gate.clearly_lost(context, best):
+        elif (lost := gate.clearly_lost(context, best)) or best.state is TrialState.REJECTED:
             self._refused += 1
-            self._refuse(best, alone=False)
-        elif best.state is TrialState.REJECTED:
-            self._refused += 1
-            self._refuse(best, alone=True)
+            self._refuse(best, alone=not lost)
         self.aside(context.busy_s - began_s)
 
     def _measured(self, number: int, candidate: Candidate) -> list[int]:

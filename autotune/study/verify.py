@@ -9,7 +9,7 @@ from autotune.study import costs, gate, vouching
 from autotune.study.challenge import challengers, preferred
 from autotune.study.context import StudyContext
 from autotune.study.fallback import Fallback
-from autotune.study.ranking import best_first, gain_of, loses_by_16_bit, no_less_accurate
+from autotune.study.ranking import best_first, gain_of, is_16_bits_fault, no_less_accurate
 from autotune.study.screen import Screening
 from autotune.trial import Candidate, Stage, TrialState
 
@@ -212,9 +212,7 @@ class Verification:
 
     def _batch_may_be_to_blame(self, lost: Candidate) -> bool:
         """Unless its policy loses next to the user's own batch, too, or another has passed at no smaller one."""
-        own = self._context.own
-        by_16_bit = [one.candidate for one in self._lost if loses_by_16_bit(one.candidate, own)]
-        if any(one.policy == lost.policy for one in by_16_bit):
+        if is_16_bits_fault(lost, [trial.candidate for trial in self._lost], self._context.own):
             return False
         passed = [trial for trial in [*self._handed_out, *self._passed] if trial not in self._lost]
         return not any(trial.candidate.batch_size >= lost.batch_size for trial in passed)

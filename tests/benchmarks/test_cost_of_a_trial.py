@@ -14,8 +14,8 @@ The first row bears the baseline and the finalists among ten, the others among a
 Alone (three minutes on two cores): `python -m pytest tests/benchmarks/test_cost_of_a_trial.py -m bench -s`
 
 Measured on 2026-12-01 on AMD EPYC, 2 cores (virtual, shared with other work: load average 1.1), Optuna 5.0, MLflow on
-SQLite, twice: the machine was slower the second time, so compare within a run. Some two thirds of each trial are
-MLflow's thread's, for whose end the ten trials wait; the study's own thread took 34 of the ten trials' 100 ms.
+SQLite, twice: the machine was slower the second time, so compare within a run. Of the 105 ms that each of ten trials
+took when it was profiled, 64 were the wait for MLflow's thread at the end, and 34 the study's own.
 
     sampler  trials  growth        wall [ms]     processor [ms]
     tpe          10  1.00          73    110     63     96

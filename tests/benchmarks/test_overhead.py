@@ -19,9 +19,9 @@ Measured on 2026-12-01 on AMD EPYC, 2 cores (virtual, shared with other work: lo
     overhead                15.9 %     20.6 %    of all but the start-up
 
 A day before it was 20.3 and 18.4 %; and 31.5 and 28.6 % while the end of each `fit` waited for tf.data's tuning thread,
-its start for a shuffle, and each model for a collection of all of the framework's objects. What is left around steps is
-steps: the first one of each `fit`, a quarter of a `fit` of two blocks of two. Without it the next block is 4 to 8 %
-longer (see `timing.lead_in`).
+its start for a shuffle, and each model for a collection of all of the framework's objects. What is left around the
+steps of `cifar_mlp` is mostly a step itself: the first one of each `fit`, 66 of the 353 ms of a `fit` of two blocks of
+two. See `timing.lead_in` for what blocks are like without it.
 """
 
 from __future__ import annotations

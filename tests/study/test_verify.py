@@ -120,8 +120,6 @@ def test_what_is_refused_is_no_measure_of_what_is_worth_a_trial(tmp_path, world)
     study = searched(tmp_path, world)
     winner = study.view.winner.candidate
     assert (winner.policy, winner.batch_size, winner.xla) == (F32, 512, Xla.ON)
-    left_out = study.notes("unlikely")
-    assert not any("float32 batch=512 xla=on" in note for note in left_out), "what was measured after all"
 
 
 @pytest.mark.parametrize("safe", [128, 256])
