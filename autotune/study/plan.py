@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from autotune.config.objective import Objective
 from autotune.config.schema import Config
+from autotune.config.search import Verify
 from autotune.config.train import TrainConfig
 from autotune.decide import accuracy
 from autotune.space.recipe import EVALUATIONS, Fidelity, evaluated_epochs
@@ -100,6 +101,7 @@ def make_plan(config: Config, probe: Probe, data: DatasetFacts, remaining_s: flo
         "export": fixed["export"],
     }
     fits = sum(shares.values()) <= remaining_s
+    reasons += _left_untrained(config, shares["verify"], train_s) if math.isfinite(remaining_s) else []
     return Plan(fidelity, train_s, shares, tuple(reasons), fits, start_s + _CONFIRM_TIMING_S)
 
 
@@ -113,6 +115,23 @@ def _verify_runs(config: Config) -> int:
     if config.objective.name is Objective.pareto:
         return config.search.trials * baseline_seeds(config)
     return config.search.gate_seeds + _REJECTED_RUNS
+
+
+def _left_untrained(config: Config, planned_s: float, train_s: float) -> list[str]:
+    """That not all candidates may be trained, where all are asked for.
+
+    Room for all of them would be room for none: trainings too short to tell, or a screening of one candidate.
+    """
+    search, objective = config.search, config.objective.name
+    if objective is not Objective.time_to_accuracy and (
+        search.verify is not Verify.all or objective is Objective.pareto
+    ):
+        return []
+    due_s = _CANDIDATE_SHARE * search.trials * search.gate_seeds * train_s
+    if due_s <= planned_s:
+        return []
+    text = f"{search.trials} candidates would take about {due_s:.0f} s to train, and {planned_s:.0f} s are planned"
+    return [f"{text}: where the budget ends before all are done, the slowest are not trained"]
 
 
 def evaluations_of(config: Config, epochs: int) -> int:

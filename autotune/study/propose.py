@@ -82,7 +82,7 @@ class Proposer:
         self._left |= dict.fromkeys(self.begins_with)  # a batch size that was found is none of the planned ones
         self._distributions = distributions(space)
         self._planned = frozenset(space.batch_sizes)
-        self._rules = RuledOut()
+        self._rules, self._trainings = RuledOut(), RuledOut()
         self._rules.measured(space.baseline)
         most = space.baseline.batch_size * search.max_batch_factor
         self._sizes = BatchSizes(space, most) if search.batch_sizes is None else None
@@ -130,10 +130,17 @@ class Proposer:
         self._losers.add(candidate, what)
         self._ended = False  # it was, for something to be faster than this
 
-    def refused(self, candidate: Candidate) -> None:
-        """It cannot be used, which tells nothing of others: what else may be the fastest need not be faster."""
+    def refused(self, candidate: Candidate, failed: FailureKind | None = None) -> None:
+        """It cannot be used, which hardly tells of others: what else may be the fastest need not be faster.
+
+        Args:
+            candidate: that is refused.
+            failed: how its training failed, which may rule out its like as a failed probe would; None if it did not.
+        """
         self._refused.add(candidate)
         self._ended = False
+        if failed is not None:
+            self._trainings.failed(candidate, failed)
 
     def put_back(self, candidate: Candidate) -> None:
         """It was asked for and not measured: it is one of those that are left."""
@@ -204,7 +211,7 @@ class Proposer:
 
     def _reason(self, candidate: Candidate) -> str | None:
         """Why a candidate is not worth a trial, or None if it is."""
-        found = self._losers.reason(candidate) or self._rules.reason(candidate)
+        found = self._losers.reason(candidate) or self._rules.reason(candidate) or self._trainings.reason(candidate)
         return found or (self._sizes.reason(candidate) if self._sizes else None)
 
     def _found(self) -> Found | None:

@@ -99,25 +99,35 @@ class Screening:
         """
         context, found = self._context, []
         self._refuse(lost, alone=alone)
-        most = math.ceil(_AGAIN * context.config.search.trials) if self.proposer.ends else 0
-        if alone:  # there may be many of them, as of near misses, each of which takes nothing else out of the running
-            most = min(most, context.config.search.trials - self._after_near_misses)
-        for count in range(most):
-            affordable = context.budget.allows(self._longest_s, reserve_s)
-            candidate = self.proposer.ask() if affordable else None
+        why = f"trial {lost.number} {_why_it_is_out(lost) if alone else 'lost accuracy'}"
+        for count in range(self._most_again(alone=alone)):
+            candidate = self.proposer.ask()
             if candidate is None:
                 break
+            if not context.budget.allows(self._longest_s, reserve_s):
+                self.proposer.put_back(candidate)
+                if count == 0:
+                    text = "the budget has no room to measure what else may be the fastest"
+                    context.note("budget", f"{why}, and {text}", "warning")
+                break
             if count == 0:
-                why = "was refused" if alone else "lost accuracy"
-                context.note("screen", f"trial {lost.number} {why}: what else may be the fastest is measured")
-                context.stage(Stage.SCREEN, most)
+                context.note("screen", f"{why}: what else may be the fastest is measured")
+                context.stage(Stage.SCREEN, self._most_again(alone=alone))
             self._after_near_misses += alone
             found += self._measured(max(context.view.trials) + 1, candidate)
         return [context.view.trials[number] for number in found]
 
+    def _most_again(self, *, alone: bool) -> int:
+        """How many may be measured after one that was refused."""
+        trials = self._context.config.search.trials
+        most = math.ceil(_AGAIN * trials) if self.proposer.ends else 0
+        # There may be many of those that tell nothing of their like, as of near misses.
+        return min(most, trials - self._after_near_misses) if alone else most
+
     def _refuse(self, trial: TrialView, *, alone: bool) -> None:
         if alone:
-            self.proposer.refused(trial.candidate)
+            failure = trial.failure if trial.state is TrialState.FAILED else None
+            self.proposer.refused(trial.candidate, failure.kind if failure else None)
         else:
             self.proposer.lost(trial.candidate, gate.what_it_lost(trial))
 
@@ -140,7 +150,7 @@ class Screening:
         context.stage(Stage.VERIFY, 1)
         if gate.may_pass(context, best):
             self._looked_at = best.candidate.batch_size
-        elif (lost := gate.clearly_lost(context, best)) or best.state is TrialState.REJECTED:
+        elif (lost := gate.clearly_lost(context, best)) or best.state in (TrialState.REJECTED, TrialState.FAILED):
             self._refused += 1
             self._refuse(best, alone=not lost)
         self.aside(context.busy_s - began_s)
@@ -194,6 +204,10 @@ class Screening:
         verify_s = self._shares_s["verify"]
         share = min(1.0, (self._number + 1) / self._context.config.search.trials)
         return self._after_s - verify_s + max(0.0, share * verify_s - self._aside_s)
+
+
+def _why_it_is_out(trial: TrialView) -> str:
+    return "failed" if trial.state is TrialState.FAILED else "was refused"
 
 
 def _proposer(context: StudyContext, space: Space, *, front: bool) -> Proposer:

@@ -80,11 +80,15 @@ class Verification:
         self._queue = []
 
     def _learn(self) -> None:
-        """A finalist that lost accuracy on new seeds takes its like out of the running, as one that was refused."""
-        for trial in [] if self._trains_all else self._handed_out:
-            accuracy = trial.confirmation.accuracy if trial.confirmation else None
-            if trial not in self._lost and accuracy is not None and accuracy.delta.estimate <= -accuracy.margin:
-                self._has_lost(trial)
+        """The last one was not confirmed, or no other were asked for: what it lost on new seeds its like will lose."""
+        trial = None if self._trains_all or not self._handed_out else self._handed_out[-1]
+        if trial is None or trial.confirmation is None:
+            return
+        accuracy = trial.confirmation.accuracy
+        if accuracy is not None and accuracy.delta.estimate <= -accuracy.margin:
+            self._has_lost(trial)
+        else:
+            self._refused(trial)
 
     def _has_lost(self, trial: TrialView) -> None:
         """It clearly lost accuracy: what is alike comes last, and what else may be the fastest is measured."""
@@ -161,13 +165,13 @@ class Verification:
             return True
         if gate.clearly_lost(context, trial):
             self._has_lost(trial)
-        elif trial.state is TrialState.REJECTED:
+        elif trial.state in (TrialState.REJECTED, TrialState.FAILED):
             self._refused(trial)
         self._fall_back(trial)
         return False
 
     def _refused(self, trial: TrialView) -> None:
-        """It cannot be used, which tells nothing of others: what else may be the fastest is measured."""
+        """It cannot be used, which hardly tells of others: what else may be the fastest is measured."""
         self._screen_again(trial, alone=True)
         self._queue.sort(key=self._put_off)
 

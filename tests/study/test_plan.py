@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from autotune.config.objective import Objective
 from autotune.config.schema import Config
+from autotune.config.search import Verify
 from autotune.decide.accuracy import looks, resolvable_margin
 from autotune.study.plan import Plan, make_plan, resolvable_margins, training_s
 from autotune.trial import Candidate, Probe, Xla
@@ -147,3 +149,19 @@ def test_the_resolvable_margin_is_that_of_the_shared_level():
     first = looks(None, 0.01, verdicts=2)[0]
     assert margins["small"] == resolvable_margin(0.002, first.seeds, level=first.level, pilot=2)
     assert margins["large"] == pytest.approx(5 * margins["small"])
+
+
+@pytest.mark.parametrize("objective", [Objective.throughput, Objective.time_to_accuracy])
+def test_that_not_all_may_be_trained_is_said_where_all_are_asked_for(objective):
+    config = config_for()
+    config.objective.name, config.search.verify, config.search.trials = objective, Verify.all, 20
+    told = [reason for reason in plan_for(config, 5.0, 360.0).reasons if "the slowest are not trained" in reason]
+    assert len(told) == 1
+    assert "20 candidates" in told[0]
+    for fits in ({"remaining_s": math.inf}, {"trials": 2}):
+        config.search.trials = fits.get("trials", 20)
+        assert not any("not trained" in r for r in plan_for(config, 5.0, fits.get("remaining_s", 360.0)).reasons)
+
+
+def test_where_the_fastest_alone_are_trained_nothing_is_said_of_the_others():
+    assert not any("not trained" in reason for reason in plan_for(config_for(), 5.0, 360.0).reasons)

@@ -9,6 +9,7 @@ import pytest
 
 from autotune.config.search import Sampler
 from autotune.record import events as ev
+from autotune.study.budget import Budget
 from autotune.study.screen import Screening
 from autotune.trial import AccuracyVerdict, Candidate, FailureKind, Stage, TrialState, Xla
 from tests.study.fake_executor import BF16, F16, F32, WIDTHS, FakeStudy, World, config_of, fault, usual_speed
@@ -102,6 +103,27 @@ def test_a_finalist_that_loses_on_new_seeds_takes_its_like_out_of_the_running(tm
     assert study.notes("screen") == [f"trial {first.trial} lost accuracy: what else may be the fastest is measured"]
 
 
+def confirms_badly(request):
+    bad = request.operation == "train" and request.candidate.policy == BF16 and request.seed >= 1000
+    return fault(FailureKind.CRASH) if bad else None
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        World(fault=confirms_badly),
+        World(noise=lambda c, seed: -0.004 * (1 + seed % 3) if c.policy == BF16 and seed >= 1000 else 0.0),
+    ],
+    ids=["fails", "inconclusive"],
+)
+def test_a_finalist_that_is_not_confirmed_is_no_measure_of_what_is_worth_a_trial(tmp_path, world):
+    """The gate's two seeds saw nothing of it, for any candidate in bfloat16."""
+    study = searched(tmp_path, world, finalists=4)
+    assert study.view.confirmations[0].candidate.policy == BF16
+    winner = study.view.winner.candidate
+    assert (winner.policy, winner.batch_size, winner.xla) == (F32, 512, Xla.ON)
+
+
 def trains_to_nan(request):
     bad = request.operation == "train" and request.candidate.policy == BF16
     return fault(FailureKind.NAN) if bad else None
@@ -190,19 +212,49 @@ def test_what_the_budget_left_unmeasured_is_measured_once_others_are_refused(tmp
     assert (winner.policy, winner.batch_size, winner.xla) == (F32, 512, Xla.ON)
 
 
-@pytest.mark.parametrize("kind", [FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.CRASH])
-def test_trainings_that_fail_ask_for_no_further_candidates(tmp_path, kind):
-    """Each would fail as they did, and take its time."""
+KINDS = pytest.mark.parametrize("kind", [FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.CRASH])
+
+
+@KINDS
+def test_trainings_that_fail_by_their_batch_ask_for_no_more_candidates_than_there_are_trials(tmp_path, kind):
     world = World(fault=lambda r: fault(kind) if r.operation == "train" and r.candidate.batch_size > SAFE else None)
     study = searched(tmp_path, world)
-    assert len(study.screened()) <= TRIALS
+    assert len(study.screened()) <= 2 * TRIALS
     assert study.view.winner.candidate.batch_size == SAFE
+
+
+@KINDS
+def test_trainings_that_fail_by_their_policy_are_no_measure_of_what_is_worth_a_trial(tmp_path, kind):
+    """Each is fast where it is timed; float32 trains at every batch."""
+    world = World(fault=lambda r: fault(kind) if r.operation == "train" and r.candidate.policy == BF16 else None)
+    study = searched(tmp_path, world)
+    winner = study.view.winner.candidate
+    assert (winner.policy, winner.batch_size, winner.xla) == (F32, 512, Xla.ON)
+    failed = [one for one in study.view.trials.values() if one.failure is not None]
+    assert 1 < len(failed) <= TRIALS
 
 
 def test_near_misses_ask_for_no_more_candidates_than_there_are_trials(tmp_path):
     study = searched(tmp_path, World(loss=lambda c: 0.009 if c.batch_size > SAFE else 0.0))
     assert TRIALS < len(study.screened()) <= 2 * TRIALS
     assert study.view.winner.candidate.batch_size == SAFE
+
+
+def test_that_no_budget_is_left_to_look_elsewhere_is_told(tmp_path, monkeypatch):
+    """From the first candidate that is refused on; there are others, of which nobody knows anything."""
+    world = World(loss=lambda c: 0.009 if c.policy == BF16 else 0.0)
+    study = FakeStudy(tmp_path, config_of(trials=TRIALS, max_batch_factor=16), world)
+    allows = Budget.allows
+
+    def until_one_is_refused(budget, *costs):
+        refused = any(trial.state is TrialState.REJECTED for trial in study.context.view.trials.values())
+        return not refused and allows(budget, *costs)
+
+    monkeypatch.setattr(Budget, "allows", until_one_is_refused)
+    view = study.run().view
+    first = next(trial.number for trial in view.trials.values() if trial.state is TrialState.REJECTED)
+    text = "was refused, and the budget has no room to measure what else may be the fastest"
+    assert f"trial {first} {text}" in study.notes("budget")
 
 
 def test_what_is_refused_by_the_verdict_of_a_twin_is_no_measure_either(tmp_path):
