@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from autotune.record.events import BASELINE_TRIAL, CHANCE
 from autotune.record.view import StudyView
 from autotune.tracking.names import CANDIDATE, PRODUCTION
+from autotune.worker.protocol import Evaluation
 
 # Outputs of the same weights, evaluated in another batch and another process, differ by rounding: by about 2**-24 in
 # float32 and 2**-8 in bfloat16 per operation, relative to the outputs. More than this is another model.
@@ -18,12 +19,13 @@ def predicts_otherwise(differences: Mapping[str, float]) -> list[str]:
     return [name for name, difference in differences.items() if not difference <= _MOST_DIFFERENCE]
 
 
-def alias_for(view: StudyView, differences: Mapping[str, float]) -> tuple[str, str]:
-    """The alias and why: `production` only for an on-target run on real data whose winner passed and reloads.
+def alias_for(view: StudyView, differences: Mapping[str, float], evaluation: Evaluation) -> tuple[str, str]:
+    """The alias and why: `production` only for an on-target run on real data whose winner passed, predicts and reloads.
 
     Args:
         view: a study that is decided.
         differences: of each exported form's predictions when it was reloaded, relative.
+        evaluation: of the exported model on the test part.
     """
     assert view.started is not None
     assert view.worker is not None
@@ -37,6 +39,8 @@ def alias_for(view: StudyView, differences: Mapping[str, float]) -> tuple[str, s
         against.append("no candidate was confirmed, so this is the float32 baseline")
     if any(note.topic == CHANCE for note in view.notes):
         against.append("float32 itself learned nothing at this recipe")
+    if evaluation.metric is None:
+        against.append("its metric on the test part is not finite")
     if changed := predicts_otherwise(differences):
         against.append(f"reloaded, it predicts otherwise ({', '.join(changed)})")
     if not against:

@@ -57,8 +57,8 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
         executor.export(ExportArgs(str(files.model), str(files.saved_model), str(files.reference)))
         with executor.aside() as worker:
             differences = _reload(worker, files, trial.candidate.policy, config.model._target_)
-            _note_differences(record, differences)
-            alias, reason = alias_for(view, differences)
+            _note_faults(record, config.constraint.metric, evaluation, differences)
+            alias, reason = alias_for(view, differences, evaluation)
             registered = register(worker, view, files.model, files.reference, alias)
     except TrialFault as fault:
         record.append(Note("export", f"the export is not complete: {fault.kind}: {fault.message}", "warning"))
@@ -146,7 +146,10 @@ def _test_delta(evaluation: Evaluation) -> Interval | None:
     return paired_proportion(evaluation.examples, evaluation.only_model, evaluation.only_baseline)
 
 
-def _note_differences(record: Record, differences: dict[str, float]) -> None:
+def _note_faults(record: Record, metric: str, evaluation: Evaluation, differences: dict[str, float]) -> None:
+    """What the exported model is not fit for production by."""
+    if evaluation.metric is None:
+        record.append(Note("export", f"the exported model's {metric} on the test part is not finite", "warning"))
     for name in predicts_otherwise(differences):
         text = f"{name}, reloaded in a fresh process, predicts otherwise: relative difference {differences[name]:.3g}"
         record.append(Note("export", text, "warning"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from autotune.explain.ablation import decompose
 from autotune.printable import printable
+from autotune.record.events import Exported
 from autotune.record.view import StudyView, TrialView
 from autotune.report import figures, front, gained, phrases, quoted
 from autotune.report.measure import Measure
@@ -204,8 +205,7 @@ def _files(view: StudyView) -> list[tuple[str, str]]:
     exported, measure = view.exported, Measure.of(view)
     rows = []
     if exported is not None:
-        if exported.test_metric is not None:
-            rows.append(("test part", _test_part(view, measure)))
+        rows.append(("test part", _test_part(exported, measure)))
         names = ", ".join(path.removeprefix(exported.folder).lstrip("/") for path in exported.files.values())
         rows.append(("exported", f"{exported.folder}: {names}"))
         rows.append(("alias", f"{exported.alias}: {phrases.one_line(exported.alias_reason)}"))
@@ -214,11 +214,8 @@ def _files(view: StudyView) -> list[tuple[str, str]]:
     return rows
 
 
-def _test_part(view: StudyView, measure: Measure) -> str:
-    exported = view.exported
-    if exported is None:
-        return ""
-    text = f"{measure.name} {measure.value(exported.test_metric)}"
+def _test_part(exported: Exported, measure: Measure) -> str:
+    text = f"{measure.name} {'not finite' if exported.test_metric is None else measure.value(exported.test_metric)}"
     if exported.baseline_test_metric is not None:
         text += f" against {measure.value(exported.baseline_test_metric)} of the baseline"
     if exported.test_delta is not None:

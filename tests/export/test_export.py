@@ -12,6 +12,7 @@ from autotune.errors import TrialFault
 from autotune.export.export import export_winner
 from autotune.record.events import Exported, Trained
 from autotune.record.record import Record
+from autotune.report.answer import answer
 from autotune.worker.protocol import Evaluation
 from tests.sample_study import WINNER, sample_events
 
@@ -21,10 +22,11 @@ class Worker:
     """Also the executor: one that writes the reference, and finds a difference when it reloads."""
 
     difference: float | None
+    metric: float | None = 0.44
     registered: list[str] = field(default_factory=list)
 
     def evaluate(self, args):
-        return Evaluation(1000, 0.44, None)
+        return Evaluation(1000, self.metric, None)
 
     def export(self, args):
         Path(args.saved_model_path).mkdir()
@@ -78,3 +80,12 @@ def test_no_examples_are_left_in_the_export(compose, record, difference):
     export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
     left = {path.name for path in (record.path.parent / "export").iterdir()}
     assert left - {"evidence.json"} == {"best.yaml", "model.keras", "saved_model"}
+
+
+def test_a_metric_on_the_test_part_that_is_not_finite_is_told_and_not_for_production(compose, record):
+    worker = Worker(0.0, metric=None)
+    export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
+    assert worker.registered == ["candidate"]
+    told = answer(record.view)
+    assert dict(told.rows)["test part"] == "accuracy not finite"
+    assert "the exported model's accuracy on the test part is not finite" in told.warnings

@@ -218,7 +218,7 @@ class Exported:
     Attributes:
         folder: absolute folder of the export.
         files: name to absolute path.
-        test_metric: of the exported model on the test part.
+        test_metric: of the exported model on the test part; None if it is not finite.
         baseline_test_metric: of the baseline trained on the same seed; None when the baseline is what was exported.
         reload_difference: largest difference between what the trained model and the reloaded ones predict, relative to
             max(1, largest absolute output); each was reloaded in a fresh process under another global policy.
