@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autotune import codec
 from autotune.config.schema import Config
@@ -155,6 +156,13 @@ def _note_faults(record: Record, metric: str, evaluation: Evaluation, difference
         record.append(Note("export", text, "warning"))
 
 
+def _sessions(view: StudyView) -> list[dict[str, Any]]:
+    """What each was begun with; the other facts in the evidence are the first one's."""
+    assert view.started is not None
+    first = {"command": view.started.command, "changed": []}
+    return [first, *({"command": later.command, "changed": list(later.changed)} for later in view.resumptions)]
+
+
 def _write_evidence(
     files: _Files,
     view: StudyView,
@@ -181,6 +189,7 @@ def _write_evidence(
         "device": view.started.device,
         "on_target": view.started.on_target,
         "data": codec.plain(view.worker.data),
+        "sessions": _sessions(view),
         "versions": view.started.versions | view.worker.facts.versions,
         "notes": [codec.plain(note) for note in view.notes],
     }

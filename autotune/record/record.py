@@ -77,7 +77,8 @@ class Record:
         self._resumed = resumed
         self._live = resumed is None
         self._later: list[Event] = []  # what happens beside the study before there is anything new to record
-        self.view = StudyView()
+        # Sessions do not happen again, so that the tape does not hand them out.
+        self.view = StudyView(resumptions=list(resumed.tape.resumptions) if resumed is not None else [])
         self.elapsed_s = 0.0
         self.lost_s = 0.0
 

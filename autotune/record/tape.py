@@ -82,12 +82,14 @@ class Tape:
 
     Attributes:
         standing: the lines that count.
+        resumptions: how the sessions after the first went on.
         death: what killed the last session.
         inspections: how often taking the model apart was begun, also by sessions whose lines no longer count.
     """
 
     def __init__(self, lines: Sequence[Line], *, killed: bool = True) -> None:
         self.standing = [line for line in standing(lines) if not isinstance(line.event, StudyResumed)]
+        self.resumptions = [line.event for line in lines if isinstance(line.event, StudyResumed)]
         self.death = _death(lines) if killed else None
         self._asides = [line for line in self.standing if _is_aside(line.event)]
         self._waiting = [line for line in self.standing if not _is_aside(line.event)]

@@ -19,6 +19,7 @@ from autotune.record.events import (
     SpacePlanned,
     StageStarted,
     StudyDecided,
+    StudyResumed,
     StudyStarted,
     Trained,
     TrialFailed,
@@ -122,10 +123,12 @@ class StudyView:
     """A study, folded from its events with `apply`.
 
     Attributes:
+        resumptions: one for each later session that recorded anything.
         predicted_ms: of the space's predictions, step times by candidate: asked for at each event of each trial.
     """
 
     started: StudyStarted | None = None
+    resumptions: list[StudyResumed] = field(default_factory=list)
     worker: WorkerReady | None = None
     earlier: EarlierStudy | None = None
     space: SpacePlanned | None = None
@@ -151,6 +154,11 @@ class StudyView:
         """The trial that was decided upon, or None before that."""
         return self.trials.get(self.decided.winner) if self.decided else None
 
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What was not as in the first session and was accepted, of all later ones; each once."""
+        return tuple(dict.fromkeys(change for resumed in self.resumptions for change in resumed.changed))
+
     @classmethod
     def of(cls, events: Iterable[Event]) -> StudyView:
         """The state after these events."""
@@ -164,6 +172,8 @@ class StudyView:
         match event:
             case StudyStarted():
                 self.started = event
+            case StudyResumed():
+                self.resumptions.append(event)
             case WorkerReady():
                 self.worker = self.worker or event
             case EarlierStudy():

@@ -92,6 +92,9 @@ def warnings(view: StudyView) -> tuple[str, ...]:
         texts.append(f"off target: {phrases.one_line(started.target_note)}")
     if worker is not None and worker.data.stand_in and "stand_in" not in topics:
         texts.append(f"stand-in data: {phrases.one_line(worker.data.stand_in)}")
+    if view.changed:
+        changed = phrases.one_line("; ".join(view.changed))
+        texts.append(f"a later session went on with what had changed since the first one, as it was told to: {changed}")
     return tuple(dict.fromkeys(texts))
 
 

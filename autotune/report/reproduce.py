@@ -25,8 +25,8 @@ def rows(view: StudyView) -> Rows:
         return []
     started = view.started
     told: Rows = [("command", phrases.one_line(started.command))]
-    began = datetime.fromtimestamp(started.started_unix_s, UTC)
-    told.append(("started", f"{began:%Y-%m-%d %H:%M} UTC"))
+    told.append(("started", _date(started.started_unix_s)))
+    told += _later_sessions(view)
     if view.decided is not None:
         told.append(("took", f"{phrases.clock(view.decided.duration_s)} of measuring (minutes:seconds)"))
     told += [("versions", text) for text in [_versions(view)] if text]
@@ -39,6 +39,21 @@ def rows(view: StudyView) -> Rows:
     told.append(("record", str(Path(started.output_dir, FILE_NAME))))
     told.append(("this report again", again(started.output_dir)))
     return [(label, phrases.one_line(text)) for label, text in told]
+
+
+def _date(unix_s: float) -> str:
+    return f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _later_sessions(view: StudyView) -> Rows:
+    """What the first session's command does not reproduce."""
+    told = []
+    for number, resumed in enumerate(view.resumptions, start=2):
+        text = f"started {_date(resumed.resumed_unix_s)} after {phrases.clock(resumed.elapsed_s)} (minutes:seconds)"
+        if resumed.changed:
+            text += f"; since the first session {'; '.join(resumed.changed)}"
+        told.append((f"session {number}", f"{text}; command: {resumed.command}"))
+    return told
 
 
 def again(folder: str) -> str:

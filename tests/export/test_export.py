@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from autotune.errors import TrialFault
 from autotune.export.export import export_winner
-from autotune.record.events import Exported, Trained
+from autotune.record.events import Exported, StudyResumed, Trained
 from autotune.record.record import Record
 from autotune.report.answer import answer
 from autotune.worker.protocol import Evaluation
@@ -72,6 +73,15 @@ def test_a_model_that_reloads_as_another_is_not_registered_for_production(compos
     said = [note.text for note in record.view.notes if "predicts otherwise" in note.text]
     assert len(said) == (2 if alias == "candidate" else 0), "one for each form"
     assert ("predicts otherwise" in exported.alias_reason) is bool(said)
+
+
+def test_the_evidence_tells_of_every_session(compose, record):
+    record.append(StudyResumed(1.0, 2.0, (), None, ("search.budget was 6m and is 3h",), "python -m autotune"))
+    worker = Worker(0.0)
+    export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
+    sessions = json.loads((record.path.parent / "export" / "evidence.json").read_text())["sessions"]
+    assert [session["changed"] for session in sessions] == [[], ["search.budget was 6m and is 3h"]]
+    assert [session["command"] for session in sessions] == [record.view.started.command, "python -m autotune"]
 
 
 @pytest.mark.parametrize("difference", [0.0, None])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from autotune.record import events as ev
-from autotune.record.lines import FILE_NAME, Line, read_lines
-from autotune.record.tape import Tape
+from autotune.record.lines import FILE_NAME, Line, encode, read, read_lines
+from autotune.record.record import Record
+from autotune.record.tape import Resumed, Tape
+from autotune.record.view import StudyView
 from tests.study.fake_executor import FakeStudy, config_of
 
 
@@ -35,3 +37,14 @@ def test_an_anatomy_that_no_longer_counts_is_not_known():
         Line(2, 2.0, ev.StudyResumed(0.0, 1.0, (1,), None, (), "python -m autotune study.resume=true")),
     ]
     assert Tape(lines).inspected is None
+
+
+def test_a_later_session_knows_of_all_that_were_before_it(tmp_path):
+    path = tmp_path / FILE_NAME
+    resumed = [ev.StudyResumed(0.0, 1.0, (), None, (f"change {n}",), "python -m autotune") for n in (1, 2)]
+    path.write_text("".join(encode(event, 1.0) + "\n" for event in resumed))
+    record = Record(path, resumed=Resumed(Tape(list(read_lines(path))), 1.0, ("change 3",), "python -m autotune"))
+    record.append(ev.Note("topic", "something new"))
+    record.close()
+    assert record.view.changed == ("change 1", "change 2", "change 3")
+    assert record.view == StudyView.of(read(path))

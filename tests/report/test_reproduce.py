@@ -7,9 +7,11 @@ import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from autotune.record.events import StudyStarted
+from autotune.record.events import StudyResumed, StudyStarted
 from autotune.record.view import StudyView
 from autotune.report import reproduce
+from autotune.report.answer import answer
+from autotune.report.page.method import reproduce_section
 from tests.report.hostile import hostile_events
 from tests.sample_study import sample_events
 
@@ -29,6 +31,35 @@ def test_all_that_another_machine_needs():
     assert told["seeds"] == "baseline 0, 1, 2; verify 0, 1; confirm 100, 101, 102"
     assert told["record"] == "/studies/cifar_mlp-rtx3090/record.jsonl"
     assert told["this report again"].endswith("task=report study.folder=/studies/cifar_mlp-rtx3090")
+
+
+CHANGED = ("search.budget was 6m and is 3h", "package optuna was 5.0.0 and is 5.1.0")
+COMMAND = "python -m autotune model=cifar_mlp search.budget=3h study.resume=true study.accept_changes=true"
+
+
+def test_each_later_session_is_told_with_its_command_and_what_had_changed():
+    events = sample_events()
+    later = (
+        StudyResumed(1772370000.0, 200.0, (), None, (), "python -m autotune study.resume=true"),
+        StudyResumed(1772380000.0, 300.0, (), None, CHANGED, COMMAND),
+    )
+    view = StudyView.of([*events[:30], *later, *events[30:]])
+    told = dict(reproduce.rows(view))
+    assert told["command"] == "python -m autotune model=cifar_mlp hw=rtx3090"
+    assert told["session 2"].startswith("started 2026-03-01 13:00 UTC after 3:20")
+    assert told["session 2"].endswith("; command: python -m autotune study.resume=true")
+    assert f"since the first session {'; '.join(CHANGED)}" in told["session 3"]
+    assert told["session 3"].endswith(f"; command: {COMMAND}")
+    [warning] = answer(view).warnings
+    assert all(change in warning for change in CHANGED)
+    assert "The whole configuration of the first session" in reproduce_section(view)
+
+
+def test_a_study_that_went_on_unchanged_needs_no_warning():
+    resumed = StudyResumed(1772370000.0, 200.0, (), None, (), "python -m autotune study.resume=true")
+    view = StudyView.of([*sample_events(), resumed])
+    assert answer(view).warnings == ()
+    assert "of the first session" not in reproduce_section(view)
 
 
 def test_stand_in_data_is_called_so():

@@ -42,12 +42,13 @@ def _table(caption: str, content: tables.Table | None) -> Html:
 def reproduce_section(view: StudyView) -> Html:
     """Command, versions, device, data, seeds, configuration, record."""
     config = reproduce.configuration(view)
+    of_first = " of the first session" if view.changed else ""
     shown = tag("pre", tag("code", block(config)), tabindex="0") if config else Html()
     return section(
         "reproduce",
         "How to reproduce it",
         described(reproduce.rows(view)),
-        more("The whole configuration", shown),
+        more(f"The whole configuration{of_first}", shown),
     )
 
 
