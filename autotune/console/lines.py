@@ -106,7 +106,7 @@ def _trained(event: ev.Trained, view: StudyView) -> list[Line]:
             f" {measure.value(seen)}, worse than {measure.value(run.stopped.metric)}"
         )
     if event.delta is not None:
-        text += f"  difference {measure.delta(event.delta)}"
+        text += f"  difference {measure.delta(event.delta)}{measure.orientation}"
     text += f"  in {event.duration_s:.1f} s"
     if run.skipped_steps:
         text += f"  ({run.skipped_steps} of {run.asked_steps} steps skipped by the loss scaler)"
@@ -150,7 +150,7 @@ def _confirmed(event: ev.FinalistConfirmed, view: StudyView) -> list[Line]:
         gain = phrases.speedup(result.gain) if result.gain is not None else UNKNOWN
         text = f"{goal.label} {goal.word(result.verdict)} {gain}; speed {text}"
     if result.accuracy is not None:
-        delta = measure.delta_interval(result.accuracy.delta)
+        delta = f"{measure.delta_interval(result.accuracy.delta)}{measure.orientation}"
         text += f"; {measure.name} {result.accuracy.verdict.value} {delta} over {len(result.accuracy.seeds)} new seeds"
     return [("confirm", f"{result.trial}", text)]
 

@@ -16,6 +16,7 @@ from autotune.errors import TrialFault
 from autotune.export.entitlement import alias_for, predicts_otherwise
 from autotune.export.settings import FILE_NAME as SETTINGS
 from autotune.export.settings import write_settings
+from autotune.masking import masked_values
 from autotune.record.events import BASELINE_TRIAL, Exported, Note
 from autotune.record.record import Record
 from autotune.record.view import StudyView, TrialView
@@ -179,6 +180,7 @@ def _write_evidence(
         "study": view.started.study,
         "trial": trial.number,
         "candidate": codec.plain(trial.candidate),
+        "constraint": masked_values(view.started.config["constraint"]),
         "decided": codec.plain(view.decided),
         "confirmation": codec.plain(trial.confirmation),
         "effect": codec.plain(trial.probe.effect) if trial.probe else None,

@@ -223,5 +223,7 @@ def _test_part(exported: Exported, measure: Measure) -> str:
         text += f" against {measure.value(exported.baseline_test_metric)} of the baseline"
     if exported.test_delta is not None:
         interval = exported.test_delta
-        text += f": {measure.delta_interval(interval)} ({phrases.level(interval)}, n = {interval.n:,})"
+        text += (
+            f": {measure.delta_interval(interval)}{measure.orientation} ({phrases.level(interval)}, n = {interval.n:,})"
+        )
     return text

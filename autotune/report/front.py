@@ -136,6 +136,6 @@ def _point(view: StudyView, trial: TrialView) -> str:
     if (twin := figures.vouched_by(trial)) is not None:
         seeds += f" of trial {twin}, which trains identically"
     text = f"{phrases.speedup(speedup)} ({stage.value}, {phrases.level(speedup)}), {measure.name}"
-    text += f" {measure.delta_interval(accuracy.delta)} ({phrases.level(accuracy.delta)}, {seeds})"
+    text += f" {measure.delta_interval(accuracy.delta)}{measure.orientation} ({phrases.level(accuracy.delta)}, {seeds})"
     changed = phrases.differences(trial.candidate, view.baseline.candidate) if view.baseline is not None else []
     return f"{text}: {', '.join(changed) or trial.candidate}"

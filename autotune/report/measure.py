@@ -47,6 +47,11 @@ class Measure:
         )
 
     @property
+    def direction(self) -> str:
+        """The better one, as the configuration calls it."""
+        return "higher" if self.higher_is_better else "lower"
+
+    @property
     def is_share(self) -> bool:
         """Whether it is a fraction that people read as per cent."""
         return self.name in SHARE_METRICS
@@ -73,12 +78,17 @@ class Measure:
         return f"{value * 100:.2f} %" if self.is_share else f"{value:.4g}"
 
     def delta(self, delta: float | None) -> str:
-        """`-0.18 pp`, always with its sign."""
+        """`-0.18 pp`, always with its sign; above zero is better, whichever way the metric goes."""
         return UNKNOWN if delta is None else _with_unit(self._signed(delta), self.delta_unit)
 
     def delta_interval(self, interval: Interval) -> str:
         """`-0.18 pp [-0.52, +0.16]`."""
         return f"{self.delta(interval.estimate)} [{self._signed(interval.low)}, {self._signed(interval.high)}]"
+
+    @property
+    def orientation(self) -> str:
+        """What a text says beside a difference whose sign is not that of the metric's own change; else nothing."""
+        return "" if self.higher_is_better else " (above zero is better)"
 
     def size(self, difference: float | None) -> str:
         """A difference without a sign, such as a margin: `1.00 pp`."""

@@ -52,7 +52,9 @@ def shortfall(view: StudyView, confirmation: Confirmation) -> str:
     if accuracy is None:
         text += f", {measure.name} not judged"
     else:
-        text += f"; {measure.name} {accuracy.verdict.value} {measure.delta_interval(accuracy.delta)}"
+        text += (
+            f"; {measure.name} {accuracy.verdict.value} {measure.delta_interval(accuracy.delta)}{measure.orientation}"
+        )
         text += f" at a margin of {measure.allowance(accuracy.margin)}{_needed(accuracy)}"
     learned = confirmation.time_to_accuracy
     if learned is not None and (missed := training.not_reached(learned)):
@@ -109,7 +111,7 @@ def _speed(confirmation: Confirmation, interval: Interval) -> str:
 def _accuracy(view: StudyView, measure: Measure, confirmation: Confirmation, accuracy: Accuracy) -> str:
     # One seed in ten that collapses is what no interval over three can show: the worst is told beside it.
     worst = measure.delta(min(accuracy.deltas))
-    text = f"{measure.delta_interval(accuracy.delta)} over {len(accuracy.seeds)} new paired seeds"
+    text = f"{measure.delta_interval(accuracy.delta)}{measure.orientation} over {len(accuracy.seeds)} new paired seeds"
     text += f" ({phrases.level(accuracy.delta)}; the worst seed {worst}), {accuracy.verdict.value} at a margin of"
     text += f" {measure.allowance(accuracy.margin)}{_needed(accuracy)}"
     text += f": {measure.value(confirmation.metric)} against {measure.value(confirmation.baseline_metric)}"

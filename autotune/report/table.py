@@ -114,6 +114,7 @@ def _trained(view: StudyView, trial: TrialView) -> Iterator[tuple[str, Cell]]:
     runs, measure = training.all_runs(trial), Measure.of(view)
     recipe: Recipe | None = runs[-1].recipe if runs else None
     yield "metric", measure.name
+    yield "metric_direction", measure.direction
     yield "recipe_examples", recipe.examples if recipe else None
     yield "recipe_epochs", recipe.epochs if recipe else None
     yield "learning_rate", recipe.learning_rate if recipe else None

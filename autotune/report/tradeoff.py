@@ -234,6 +234,7 @@ def _trained(view: StudyView, trial: TrialView) -> Iterator[str]:
     measure, interval, delta = Measure.of(view), figures.delta_interval(trial), figures.delta(trial)
     if delta is not None:
         difference = measure.delta_interval(interval) if interval is not None else measure.delta(delta)
+        difference += measure.orientation
         if (twin := figures.vouched_by(trial)) is not None:
             yield f"{measure.name}: paired difference {difference}, by trial {twin}"
         else:

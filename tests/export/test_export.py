@@ -64,6 +64,10 @@ def record(tmp_path):
     record.close()
 
 
+def evidence(record):
+    return json.loads((record.path.parent / "export" / "evidence.json").read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize(("difference", "alias"), [(1e-3, "production"), (0.2, "candidate")])
 def test_a_model_that_reloads_as_another_is_not_registered_for_production(compose, record, difference, alias):
     worker = Worker(difference)
@@ -75,11 +79,18 @@ def test_a_model_that_reloads_as_another_is_not_registered_for_production(compos
     assert ("predicts otherwise" in exported.alias_reason) is bool(said)
 
 
+def test_the_evidence_says_what_its_differences_are_judged_by(compose, record):
+    worker = Worker(0.0)
+    export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
+    constraint = {"metric": "accuracy", "direction": "higher", "margin": 0.01, "relative": False, "seeds": 3}
+    assert evidence(record)["constraint"] == constraint
+
+
 def test_the_evidence_tells_of_every_session(compose, record):
     record.append(StudyResumed(1.0, 2.0, (), None, ("search.budget was 6m and is 3h",), "python -m autotune"))
     worker = Worker(0.0)
     export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
-    sessions = json.loads((record.path.parent / "export" / "evidence.json").read_text())["sessions"]
+    sessions = evidence(record)["sessions"]
     assert [session["changed"] for session in sessions] == [[], ["search.budget was 6m and is 3h"]]
     assert [session["command"] for session in sessions] == [record.view.started.command, "python -m autotune"]
 

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+import csv
+import io
+from dataclasses import replace
+
 import pytest
 
+from autotune.console.lines import lines_of
+from autotune.record.events import Event, FinalistConfirmed, StudyStarted, Trained
 from autotune.record.view import StudyView
+from autotune.report.answer import answer
 from autotune.report.measure import Measure
+from autotune.report.table import trials_csv
+from autotune.report.tradeoff import tradeoff
 from autotune.trial import Interval
 from tests.sample_study import sample_events
 
@@ -47,3 +56,25 @@ def test_unknown_is_never_a_zero():
 def test_a_better_difference_lowers_a_metric_that_is_better_low():
     assert ACCURACY.shifted(0.44, 0.01) == 0.45
     assert RMSE.shifted(3.0, 0.5) == 2.5
+
+
+def study_of(direction: str, **options: bool) -> list[Event]:
+    first, *rest = sample_events(**options, objective="pareto")
+    assert isinstance(first, StudyStarted)
+    constraint = {**first.config["constraint"], "direction": direction}
+    return [replace(first, config={**first.config, "constraint": constraint}), *rest]
+
+
+@pytest.mark.parametrize(("direction", "told"), [("higher", False), ("lower", True)])
+def test_where_lower_is_better_each_text_says_what_a_difference_means(direction, told):
+    events = study_of(direction)
+    view, lost = StudyView.of(events), StudyView.of(study_of(direction, winner=False))
+    rows, without = dict(answer(view).rows), dict(answer(lost).rows)
+    texts = [rows["accuracy"], rows["test part"], rows["front, trial 4"], without["trial 4"]]
+    plot = tradeoff(view)
+    assert plot is not None
+    texts += [line for point in plot.trained for line in point.details if "paired difference" in line]
+    judged = [e for e in events if isinstance(e, FinalistConfirmed) or (isinstance(e, Trained) and e.delta is not None)]
+    texts += [text for event in judged for _, _, text in lines_of(event, view)]
+    assert {"(above zero is better)" in text for text in texts} == {told}
+    assert {row["metric_direction"] for row in csv.DictReader(io.StringIO(trials_csv(view)))} == {direction}
