@@ -86,9 +86,14 @@ def delta(trial: TrialView) -> float | None:
     return trial.latest_delta
 
 
+def judged_on_new_seeds(trial: TrialView) -> bool:
+    """Whether the accuracy shown is the confirmation's, and not of the gate's seeds or of some that were begun."""
+    return trial.confirmation is not None and trial.confirmation.accuracy is not None
+
+
 def vouched_by(trial: TrialView) -> int | None:
     """The trial whose trainings the accuracy difference is from, where they are not its own."""
-    if trial.confirmation is not None and trial.confirmation.accuracy is not None:
+    if judged_on_new_seeds(trial):
         return None
     return trial.vouched_by
 

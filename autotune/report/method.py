@@ -24,7 +24,7 @@ def how_measured(view: StudyView) -> list[str]:
     lines = []
     for trial in blocks.confirmed_trials(view):
         timed, name = blocks.confirmation(trial), f"trial {trial.number}"
-        lines += [f"{name}, confirmed: {blocks_line(timed)}", f"{name}, disturbed: {disturbed_line(timed)}"]
+        lines += [f"{name}, timed again: {blocks_line(timed)}", f"{name}, disturbed: {disturbed_line(timed)}"]
         lines += [f"{name}, {kind} over its blocks: {text}" for kind, text in _machine(timed.conditions)]
     lines += _screening(view)
     return lines + _pipeline(view)

@@ -70,7 +70,7 @@ def _draw(axes: Axes, content: Tradeoff, kind: Kind, points: list[Point]) -> Non
     named: set[str] = set()
     for point in points:
         y = point.metric * scale if point.metric is not None else 0.0
-        filled = kind is Kind.BASELINE or point.confirmed
+        filled = kind is Kind.BASELINE or point.judged
         axes.errorbar(
             [point.gain],
             [y],

@@ -42,6 +42,8 @@ class Point:
         gain: the objective's ratio to the baseline's, with the bounds beside it where there are any.
         metric: baseline's mean plus the mean paired difference, in the metric's unit; `None` when it was never trained
             to the end on all of its seeds.
+        judged: whether on new seeds; a finalist that failed, or was not faster in fresh processes, was not.
+        speed_from: the stage that timed it.
         stopped_early: whether one of its trainings was.
         details: one line each, for whoever points at it.
     """
@@ -54,7 +56,8 @@ class Point:
     metric: float | None
     metric_low: float | None
     metric_high: float | None
-    confirmed: bool
+    judged: bool
+    speed_from: Stage | None
     stopped_early: bool
     details: tuple[str, ...]
 
@@ -107,11 +110,12 @@ class Tradeoff:
     def metric_range(self) -> tuple[float, float]:
         """Where the metric's axis begins and ends.
 
-        Bars of unconfirmed points may run past it: an interval over the gate's two seeds would flatten everything else.
+        Bars of what was not judged on new seeds may run past it: an interval over the gate's two seeds would flatten
+        everything else.
         """
         shown = [self.baseline] + ([self.limit] if self.limit is not None else [])
         for point in self.trained:
-            ends = (point.metric, point.metric_low, point.metric_high) if point.confirmed else (point.metric,)
+            ends = (point.metric, point.metric_low, point.metric_high) if point.judged else (point.metric,)
             shown += [end for end in ends if end is not None]
         room = 0.08 * (max(shown) - min(shown)) or abs(self.baseline) * 0.05 or 1.0
         return min(shown) - room, max(shown) + room
@@ -173,7 +177,8 @@ def _point(view: StudyView, measure: Measure, trial: TrialView, reference: float
         metric=metric,
         metric_low=low if metric is not None else None,
         metric_high=high if metric is not None else None,
-        confirmed=figures.speed_stage(trial) is Stage.CONFIRM,
+        judged=figures.judged_on_new_seeds(trial),
+        speed_from=figures.speed_stage(trial),
         stopped_early=_stopped_early(trial),
         details=_details(view, trial),
     )
@@ -266,7 +271,8 @@ def _caption(view: StudyView, baseline: TrialView) -> tuple[str, ...]:
     plus = f"the baseline's mean over {len(runs)} seeds plus the paired difference"
     lines.append(f"Measured on {device} {recipe}. {phrases.one_line(Measure.of(view).name)}: {plus}.")
     lines.append(
-        "Filled: confirmed on new seeds in fresh processes. Hollow: screening speed and the gate's few seeds."
+        "Filled: timed in fresh processes and judged on new seeds, confirmed or not. Hollow: few seeds, and the speed"
+        " of the screening unless fresh processes timed it."
         " Bars: intervals; disturbed pairs count in them as all others do."
     )
     return tuple(lines)

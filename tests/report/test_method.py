@@ -12,7 +12,7 @@ from tests.sample_values import probe
 
 def test_a_confirmation_says_how_it_was_timed_what_disturbed_and_what_the_machine_did():
     text = "\n".join(how_measured(StudyView.of(sample_events())))
-    assert "trial 4, confirmed: 36 pairs of blocks in 3 fresh processes, baseline and candidate alive in one" in text
+    assert "trial 4, timed again: 36 pairs of blocks in 3 fresh processes, baseline and candidate alive in one" in text
     assert (
         "blocks of 99 to 138 ms, of which reading the clock and waiting for the device take 0.06 ms (0.06 % at" in text
     )

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.record.events import StudyStarted, Trained, TrialJudged
+from autotune.record.events import FinalistConfirmed, StudyStarted, Trained, TrialJudged, TrialStarted
 from autotune.record.view import StudyView
+from autotune.report.method import how_measured
+from autotune.report.page.tradeoff import plot_of
 from autotune.report.tradeoff import Kind, Tradeoff, tradeoff
 from autotune.trial import Accuracy, AccuracyVerdict, Interval, Stage
 from tests.sample_study import BASELINE_METRIC, MARGIN, sample_events
@@ -30,7 +32,7 @@ def test_a_point_lies_at_its_paired_difference_whatever_its_seeds():
     assert winner.metric == pytest.approx(BASELINE - 0.0018)
     assert (winner.metric_low, winner.metric_high) == pytest.approx((BASELINE - 0.0052, BASELINE + 0.0016))
     assert (winner.gain, winner.gain_low, winner.gain_high) == (5.94, 5.80, 6.09)
-    assert winner.confirmed
+    assert winner.judged
 
 
 def test_what_was_never_trained_is_given_no_accuracy():
@@ -90,6 +92,34 @@ def test_an_interval_over_the_two_seeds_of_the_gate_does_not_flatten_the_plot():
     low, high = content.metric_range
     assert high - low < 0.05
     assert low < content.limit < high  # type: ignore[operator]
+
+
+def test_a_finalist_that_was_not_judged_on_new_seeds_does_not_look_confirmed():
+    """What is recorded of one that fresh processes do not show to be faster: it was not trained again."""
+    wide = Accuracy(
+        AccuracyVerdict.PASS, Interval(-0.002, -0.3, 0.25, 0.95, 2, "t"), (-0.003, -0.001), (0, 1), MARGIN, 0.02
+    )
+    events = []
+    for event in sample_events(winner=False):
+        if isinstance(event, Trained | TrialStarted) and event.trial == 5 and event.stage is Stage.CONFIRM:
+            continue
+        if isinstance(event, TrialJudged) and event.trial == 5:
+            event = replace(event, accuracy=wide)
+        if isinstance(event, FinalistConfirmed) and event.confirmation.trial == 5:
+            event = FinalistConfirmed(replace(event.confirmation, accuracy=None, metric=None, baseline_metric=None))
+        events.append(event)
+    view = StudyView.of(events)
+    content = tradeoff(view)
+    assert content is not None
+    points = {point.trial: point for point in content.trained}
+    assert (points[5].kind, points[5].judged, points[5].speed_from) == (Kind.FINALIST, False, Stage.CONFIRM)
+    assert points[4].judged, "refuted, on new seeds"
+    low, high = content.metric_range
+    assert high - low < 0.05, "the gate's wide interval does not set the range"
+    rows = {row.split("</a>")[0].rpartition(">")[2]: row for row in plot_of(content).table.split("<tr>")}
+    assert "<td>fresh processes, few seeds</td>" in rows["5"]
+    assert "<td>fresh processes, new seeds</td>" in rows["4"]
+    assert not any(line.startswith("trial 5, confirmed") for line in how_measured(view))
 
 
 def test_a_caption_says_where_how_and_what_to_doubt():

@@ -11,6 +11,7 @@ from autotune.report.page.markup import Html, Row, items, paragraphs, section, t
 from autotune.report.page.plots import GRID, Plot, Trace, chart_text, figure, metric_title
 from autotune.report.symbols import STYLES
 from autotune.report.tradeoff import Kind, Point, Tradeoff, tradeoff
+from autotune.trial import Stage
 
 IDENT = "tradeoff"
 
@@ -80,7 +81,7 @@ def _scatter(content: Tradeoff, kind: Kind, points: list[Point], axis: str) -> T
         "textposition": "top right",
         "textfont": {"size": 12, "color": "--muted"},
         "marker": {
-            "symbol": [style.plotly if solid or point.confirmed else f"{style.plotly}-open" for point in points],
+            "symbol": [style.plotly if solid or point.judged else f"{style.plotly}-open" for point in points],
             "size": style.size,
             "color": colour,
             "line": {"width": 2, "color": colour},
@@ -198,8 +199,17 @@ def _header(content: Tradeoff) -> Row:
 
 
 def _row(content: Tradeoff, point: Point) -> Row:
-    stage = "confirmed" if point.confirmed else "the baseline" if point.kind is Kind.BASELINE else "screening, gate"
-    return (trial_link(point.trial), point.legend, _gain(point), _metric(content, point), stage)
+    return (trial_link(point.trial), point.legend, _gain(point), _metric(content, point), _source(point))
+
+
+def _source(point: Point) -> str:
+    """Where its speed and its accuracy are from."""
+    if point.kind is Kind.BASELINE:
+        return "the baseline"
+    speed = "fresh processes" if point.speed_from is Stage.CONFIRM else "screening"
+    if point.metric is None:
+        return speed
+    return f"{speed}, {'new seeds' if point.judged else 'few seeds'}"
 
 
 def _gain(point: Point) -> str:
