@@ -13,7 +13,7 @@ from autotune.study.context import StudyContext, model_name
 from autotune.study.plan import ASSUMED_SPREADS, baseline_seeds, make_plan, resolvable_margins
 from autotune.trial import Probe, Stage, TrialState
 
-# Three standard errors of a guesser's accuracy on the validation part.
+# Three standard errors of a guesser's accuracy, or of its error, on the validation part.
 _CHANCE_ERRORS = 3
 
 
@@ -146,11 +146,11 @@ def _note_chance(context: StudyContext, metrics: list[float]) -> None:
     """Say so when float32 itself has learned nothing: then everything is as accurate as it is."""
     data = context.data
     assert data is not None
-    if context.config.constraint.metric != "accuracy" or not data.num_classes:
+    if (chance := context.untrained_metric) is None:
         return
-    chance, mean = 1 / data.num_classes, sum(metrics) / len(metrics)
-    sampling = (chance * (1 - chance) / data.validation) ** 0.5
-    if mean < chance + _CHANCE_ERRORS * sampling:
+    mean = sum(metrics) / len(metrics)
+    gained = mean - chance if context.higher else chance - mean
+    if gained < _CHANCE_ERRORS * (chance * (1 - chance) / data.validation) ** 0.5:
         context.note(
             CHANCE,
             f"float32 itself is at {mean * 100:.1f} % where guessing gives {chance * 100:.1f} %: at this recipe nothing"

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 ACCURACY = "autotune.worker.metrics.accuracy"
 """The dotted name of `accuracy`, the default of `constraint._target_`."""
 
+ERROR_RATE = "autotune.worker.metrics.error_rate"
+"""The dotted name of `error_rate`, of `constraint=error`."""
+
 
 def accuracy(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
     """Share of examples whose largest output is the label's; outputs that are not finite are wrong.

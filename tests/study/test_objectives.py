@@ -275,6 +275,14 @@ def test_a_baseline_that_guesses_is_said_to_have_learned_nothing(tmp_path):
     assert "where guessing gives 10.0 %: at this recipe nothing is learned" in text
 
 
+def test_a_baseline_whose_error_is_that_of_guessing_is_said_to_have_learned_nothing(tmp_path):
+    config = config_of(finalists=1)
+    config.constraint.metric, config.constraint.direction = "error", Direction.lower
+    assert FakeStudy(tmp_path / "learns", config, World(metric=0.2)).run().notes("chance") == []
+    [text] = FakeStudy(tmp_path / "guesses", config, World(metric=0.9)).run().notes("chance")
+    assert "where guessing gives 90.0 %: at this recipe nothing is learned" in text
+
+
 def test_memory_that_the_device_does_not_report_is_refused_at_the_first_probe(tmp_path):
     def altered(request: Request, result: object) -> object:
         return replace(result, peak_memory_mb=None) if isinstance(result, Probe) else result

@@ -17,7 +17,7 @@ from autotune.errors import TrialFault
 from autotune.targets import resolve
 from autotune.trial import FailureKind
 from autotune.worker.child.train import Metric, evaluation_batch, predict
-from autotune.worker.metrics import ACCURACY, correct
+from autotune.worker.metrics import ACCURACY, ERROR_RATE, correct
 from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
 
 
@@ -72,9 +72,10 @@ def evaluate(
 def _discordant(metric: Metric, y: Any, outputs: Any, other: Any) -> tuple[int | None, int | None]:
     """How many examples only the model has right, and only the baseline; None where right and wrong say nothing.
 
-    They give an interval of the difference in accuracy, which is not that of a person's own metric.
+    They give an interval of the difference in accuracy, and of that in error with its sign turned: above zero the model
+    is better in both. They say nothing of a person's own metric.
     """
-    if metric.name != ACCURACY or outputs.ndim != 2 or outputs.shape[1] < 2:
+    if metric.name not in (ACCURACY, ERROR_RATE) or outputs.ndim != 2 or outputs.shape[1] < 2:
         return None, None
     right, other_right = correct(y, outputs), correct(y, other)
     return int(np.sum(right & ~other_right)), int(np.sum(other_right & ~right))

@@ -40,11 +40,12 @@ def evaluation(tmp_path: Path, metric: str, outputs: int) -> Any:
     ("metric", "outputs", "counted"),
     [
         ("autotune.worker.metrics.accuracy", 3, True),
+        ("autotune.worker.metrics.error_rate", 3, True),
         ("autotune.worker.metrics.mean_absolute_error", 1, False),
         ("persons.mean_score", 3, False),
     ],
 )
-def test_right_and_wrong_are_counted_for_accuracy_alone(
+def test_right_and_wrong_are_counted_for_accuracy_and_error_alone(
     tmp_path: Path, metric: str, outputs: int, counted: bool
 ) -> None:
     found = evaluation(tmp_path, metric, outputs)
