@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from autotune.record.events import BASELINE_TRIAL, CHANCE
 from autotune.record.view import StudyView
+from autotune.report.objective import Goal
 from autotune.tracking.names import CANDIDATE, PRODUCTION
+from autotune.trial import TimingVerdict
 from autotune.worker.protocol import Evaluation
 
 # Outputs of the same weights, evaluated in another batch and another process, differ by rounding: by about 2**-24 in
@@ -44,5 +46,11 @@ def alias_for(view: StudyView, differences: Mapping[str, float], evaluation: Eva
     if changed := predicts_otherwise(differences):
         against.append(f"reloaded, it predicts otherwise ({', '.join(changed)})")
     if not against:
-        return PRODUCTION, "measured on the target, on real data, confirmed FASTER and PASS"
+        return PRODUCTION, f"measured on the target, on real data, confirmed {_gained(Goal.of(view))} and PASS"
     return CANDIDATE, "; ".join(against) + ": promoting it is a person's decision (task=promote)"
+
+
+def _gained(goal: Goal) -> str:
+    """What a winner was confirmed to be; with less memory or energy it may well be slower."""
+    word = goal.word(TimingVerdict.FASTER)
+    return word if goal.is_throughput else f"{word} in {goal.label}"

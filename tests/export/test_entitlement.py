@@ -28,6 +28,16 @@ def test_production_needs_the_target_real_data_and_a_winner(on_target, stand_in,
     assert ("task=promote" in reason) is bool(against)
 
 
+@pytest.mark.parametrize(
+    ("objective", "gained"),
+    [("throughput", "FASTER"), ("time_to_accuracy", "FASTER in time to accuracy"), ("energy", "BETTER in energy")],
+)
+def test_the_reason_is_the_objectives_own(objective, gained):
+    alias, reason = alias_for(StudyView.of(sample_events(objective=objective)), {}, EVALUATION)
+    assert alias == "production"
+    assert reason == f"measured on the target, on real data, confirmed {gained} and PASS"
+
+
 def test_a_model_that_reloads_as_another_is_not_for_production():
     view = StudyView.of(sample_events())
     alias, reason = alias_for(view, {"model.keras": 0.0, "saved_model": 0.2}, EVALUATION)
