@@ -20,7 +20,8 @@ def check(config: Config) -> None:
     _check_batches(config)
     _check_widths(config)
     _check_accumulation(config)
-    _check_sampler(config)
+    if config.task.searches:  # an exported configuration has the study's sampler, and is trained where it may be absent
+        _check_sampler(config)
     _check_tf32(config)
     _check_fallback(config)
 

@@ -29,6 +29,11 @@ class Task(enum.Enum):
     sync = "sync"  # send a study's record to MLflow, or what MLflow has missed of it
     report = "report"  # make a study's report again, from its record alone
 
+    @property
+    def searches(self) -> bool:
+        """Whether candidates are looked for, or planned to be, so that objective and sampler matter."""
+        return self in (Task.tune, Task.plan)
+
 
 class XlaChoice(enum.Enum):
     """What is asked of `jit_compile`."""

@@ -87,12 +87,18 @@ def accepted_device(config: Config) -> Device:
     """The device that is here.
 
     Raises:
-        HardwareError: it is not what `hw.on_mismatch=error` or the objective asks for.
+        HardwareError: it is not what `hw.on_mismatch=error` or, of a task that searches, the objective asks for.
     """
     device = detect()
     resolve_target(config.hw, device)
-    check_objective(config.objective.name, device)
+    _check_objective(config, device)
     return device
+
+
+def _check_objective(config: Config, device: Device) -> None:
+    """An exported configuration has the study's objective, and is trained on devices that could not measure it."""
+    if config.task.searches:
+        check_objective(config.objective.name, device)
 
 
 @contextmanager
@@ -143,7 +149,7 @@ def started(config: Config, folder: RunFolder, device: Device, workers_before: i
             message = f"the worker does not start: {fault.message}; its last words: {last_words(log_path)}"
             raise TrialFault(fault.kind, message) from fault
         device = usable_device(device, ready.facts)
-        check_objective(config.objective.name, device)
+        _check_objective(config, device)
         yield Session(config, device, resolve_target(config.hw, device), folder, executor, ready, retries)
     finally:
         executor.close()

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from autotune.config import cross_checks
-from autotune.config.schema import Config
+from autotune.config.schema import Config, Task
 from autotune.config.search import Sampler, SearchConfig
 from autotune.errors import ConfigError
 from autotune.study.propose import Proposer
@@ -108,5 +108,8 @@ def test_a_gaussian_process_needs_torch_and_says_so_before_anything_is_measured(
     ) as told:
         cross_checks.check(config)
     assert "\n" not in str(told.value)
+    config.task = Task.train
+    cross_checks.check(config)  # a training asks no sampler
+    config.task = Task.tune
     monkeypatch.setattr(cross_checks, "find_spec", lambda _: object())
     cross_checks.check(config)

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.config.hardware import DeviceKind
+from autotune.config.hardware import DeviceKind, HardwareConfig
+from autotune.config.objective import Objective
 from autotune.config.schema import Config, Task
-from autotune.errors import ConfigError
-from autotune.tasks.session import check_against_data, usable_device
+from autotune.errors import ConfigError, HardwareError
+from autotune.tasks import session
+from autotune.tasks.session import accepted_device, check_against_data, usable_device
 from autotune.trial import WorkerFacts
 from tests.study.fake_executor import DATA
 from tests.study.fake_machine import zen4
@@ -50,3 +52,17 @@ def test_a_gpu_that_tensorflow_cannot_use_is_not_the_device():
     assert device.kind is DeviceKind.cpu
     assert any("NVIDIA H200 is here, but TensorFlow cannot use it" in note for note in device.notes)
     assert usable_device(gpu, replace(FACTS, accelerator="GPU")) is gpu
+
+
+@pytest.mark.parametrize("objective", [Objective.energy, Objective.memory])
+def test_what_the_device_must_report_matters_only_where_it_is_searched_for(monkeypatch, objective):
+    """`best.yaml` of a study of energy on a GPU, trained on a CPU."""
+    monkeypatch.setattr(session, "detect", zen4)
+    config = Config(hw=HardwareConfig(name="auto", title="what is here", kind=DeviceKind.auto))
+    config.objective.name = objective
+    for task in (Task.tune, Task.plan):
+        config.task = task
+        with pytest.raises(HardwareError, match=f"objective={objective.value} needs a device that reports it"):
+            accepted_device(config)
+    config.task = Task.train
+    assert accepted_device(config).kind is DeviceKind.cpu
