@@ -21,7 +21,7 @@ from autotune.record.events import BASELINE_TRIAL, Exported, Note
 from autotune.record.record import Record
 from autotune.record.view import StudyView, TrialView
 from autotune.study.context import MODELS
-from autotune.trial import Interval, Policy, Stage, TrainingRun
+from autotune.trial import Interval, Policy, Recipe, Stage, TrainingRun
 from autotune.worker.bare import BareWorker
 from autotune.worker.executor import LocalExecutor
 from autotune.worker.protocol import EvaluateArgs, Evaluation, ExportArgs, ReloadArgs
@@ -49,7 +49,8 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
     shutil.rmtree(folder, ignore_errors=True)  # a killed session's, which was not recorded as complete
     folder.mkdir()
     files = _Files(folder)
-    write_settings(folder, config, trial.candidate, run.recipe, view.started.study)
+    study = view.started.study
+    write_settings(folder, config, trial.candidate, run.recipe, study, is_baseline=trial.is_baseline)
     _link(Path(run.model_path), files.model)
     baseline_run = None if trial.is_baseline else _on_seed(view.trials[BASELINE_TRIAL], run.seed)
     try:
@@ -67,7 +68,7 @@ def export_winner(config: Config, record: Record, executor: LocalExecutor, regis
         return
     finally:
         files.reference.unlink(missing_ok=True)  # it holds examples, which stay where the data is
-    _write_evidence(files, view, trial, evaluation, differences, alias)
+    _write_evidence(files, view, run.recipe, evaluation, differences, alias)
     record.append(
         Exported(
             trial=trial.number,
@@ -157,6 +158,16 @@ def _note_faults(record: Record, metric: str, evaluation: Evaluation, difference
         record.append(Note("export", text, "warning"))
 
 
+def _baseline(view: StudyView) -> dict[str, Any]:
+    """What float32 itself reached, whether a candidate was confirmed against it or not."""
+    baseline = view.trials[BASELINE_TRIAL]
+    runs = [run for group in baseline.runs.values() for run in group]
+    return {
+        "step_time_ms": baseline.probe.step_time_ms if baseline.probe else None,
+        "metric_by_seed": {str(run.seed): run.metric for run in runs},
+    }
+
+
 def _sessions(view: StudyView) -> list[dict[str, Any]]:
     """What each was begun with; the other facts in the evidence are the first one's."""
     assert view.started is not None
@@ -167,7 +178,7 @@ def _sessions(view: StudyView) -> list[dict[str, Any]]:
 def _write_evidence(
     files: _Files,
     view: StudyView,
-    trial: TrialView,
+    recipe: Recipe,
     evaluation: Evaluation,
     differences: dict[str, float],
     alias: str,
@@ -176,12 +187,15 @@ def _write_evidence(
     assert view.started is not None
     assert view.worker is not None
     assert view.decided is not None
+    trial = view.trials[view.decided.winner]
     content = {
         "study": view.started.study,
         "trial": trial.number,
         "candidate": codec.plain(trial.candidate),
         "constraint": masked_values(view.started.config["constraint"]),
         "decided": codec.plain(view.decided),
+        "recipe": codec.plain(recipe),
+        "baseline": _baseline(view),
         "confirmation": codec.plain(trial.confirmation),
         "effect": codec.plain(trial.probe.effect) if trial.probe else None,
         "test_part": codec.plain(evaluation),

@@ -16,19 +16,33 @@ from autotune.trial import Candidate, Recipe
 
 FILE_NAME = "best.yaml"
 
+_WINNER = ("winning settings", "with them, at the recipe they were confirmed at")
+_BASELINE = ("float32 baseline (no candidate was confirmed)", "it, at the recipe it was measured at")
+
 _HEADER = """\
-The winning settings of study {study}, as a whole configuration.
+The {what} of study {study}, as a whole configuration.
 
   {command}
 
-trains with them, at the recipe they were confirmed at ({recipe}). A longer training is an override away:
+trains {how} ({recipe}). A longer training is an override away:
 train.examples=null train.epochs=50. train.batch_size stays the user's own: the learning rate follows
 candidate.batch_size from it by train.scaling.
 """
 
 
-def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: Recipe, study: str) -> Path:
-    """Write `best.yaml` into the export folder; the path that it names is the folder's own."""
+def write_settings(
+    folder: Path, config: Config, candidate: Candidate, recipe: Recipe, study: str, *, is_baseline: bool = False
+) -> Path:
+    """Write `best.yaml` into the export folder; the path that it names is the folder's own.
+
+    Args:
+        folder: the export's.
+        config: of the study.
+        candidate: what is exported.
+        recipe: it was trained at.
+        study: its name.
+        is_baseline: whether that is float32 itself, since nothing was confirmed.
+    """
     exported = dataclasses.replace(
         config,
         task=Task.train,
@@ -50,7 +64,9 @@ def write_settings(folder: Path, config: Config, candidate: Candidate, recipe: R
     )
     content = {"defaults": ["base", "_self_"], **to_yaml_dict(exported)}
     path = folder / FILE_NAME
-    header = _HEADER.format(study=study, command=train_command(str(folder), content), recipe=recipe)
+    what, how = _BASELINE if is_baseline else _WINNER
+    command = train_command(str(folder), content)
+    header = _HEADER.format(what=what, how=how, study=study, command=command, recipe=recipe)
     # Whatever a folder is called, no line of this is one of the configuration.
     commented = "".join(f"# {line}".rstrip() + "\n" for line in header.splitlines())
     # OmegaConf reads `1e3` as a number where YAML's own writer leaves it without quotes.

@@ -11,11 +11,13 @@ import pytest
 
 from autotune.errors import TrialFault
 from autotune.export.export import export_winner
-from autotune.record.events import Exported, StudyResumed, Trained
+from autotune.record.events import BASELINE_TRIAL, Exported, StudyResumed, Trained
 from autotune.record.record import Record
 from autotune.report.answer import answer
+from autotune.trial import Stage
 from autotune.worker.protocol import Evaluation
-from tests.sample_study import WINNER, sample_events
+from tests.sample_study import BASELINE_METRIC, WINNER, sample_events
+from tests.sample_values import STEP_MS
 
 
 @dataclass
@@ -84,6 +86,29 @@ def test_the_evidence_says_what_its_differences_are_judged_by(compose, record):
     export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
     constraint = {"metric": "accuracy", "direction": "higher", "margin": 0.01, "relative": False, "seeds": 3}
     assert evidence(record)["constraint"] == constraint
+
+
+def test_the_export_of_a_kept_baseline_does_not_call_itself_the_winner(compose, tmp_path):
+    trained = tmp_path / "trained.keras"
+    trained.touch()
+    record = Record(tmp_path / "record.jsonl")
+    for event in sample_events(winner=False):
+        if isinstance(event, Trained) and event.trial == BASELINE_TRIAL and event.stage is Stage.BASELINE:
+            event = replace(event, run=replace(event.run, model_path=str(trained)))
+        if not isinstance(event, Exported):
+            record.append(event)
+    worker = Worker(0.0)
+    export_winner(compose("model=cifar_mlp"), record, worker, worker.register)
+    record.close()
+    header = (tmp_path / "export" / "best.yaml").read_text(encoding="utf-8").split("\ndefaults:")[0]
+    assert "The float32 baseline (no candidate was confirmed) of study" in header
+    assert "at the recipe it was measured at (8,000 examples x 3 epochs)" in header
+    assert not any(word in header for word in ("winning", "were confirmed"))
+    found = evidence(record)
+    assert found["recipe"]["examples"] == 8000
+    assert found["baseline"]["step_time_ms"] == pytest.approx(STEP_MS[BASELINE_TRIAL], rel=0.05)
+    by_seed = {str(seed): pytest.approx(metric) for seed, metric in BASELINE_METRIC.items()}
+    assert found["baseline"]["metric_by_seed"] == by_seed
 
 
 def test_the_evidence_tells_of_every_session(compose, record):
