@@ -91,6 +91,22 @@ def standing(lines: Iterable[Line]) -> list[Line]:
     return [line for line in lines if line.number not in void]
 
 
+def start_of(lines: Iterable[Line], path: Path) -> StudyStarted:
+    """How the study of a record began.
+
+    Raises:
+        UserError: it is none's, or that of a single training, which has no baseline and decides nothing.
+    """
+    started = next((line.event for line in lines if isinstance(line.event, StudyStarted)), None)
+    if started is None:
+        raise UserError(f"{path} is the record of no study: it has no start")
+    if started.config.get("task") == "train":
+        raise UserError(
+            f"{path} is the record of no study but of a single training (task=train); name a study's folder"
+        )
+    return started
+
+
 def read(path: Path) -> Iterator[Event]:
     """Every event of a record that counts.
 

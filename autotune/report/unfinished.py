@@ -11,6 +11,8 @@ def unfinished(view: StudyView) -> tuple[str, ...]:
     """One line each; nothing for a study that was decided by itself."""
     if view.started is None:
         return ("nothing was recorded: the study had not started",)
+    if view.decided is None and view.space is not None and view.started.config.get("task") == "plan":
+        return ("this is a plan (task=plan): float32 was timed to make it, and nothing was searched or trained",)
     if view.decided is None:
         where = f"in its stage {view.stage.stage.value}" if view.stage is not None else "before its first stage"
         return (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from autotune.config.schema import Config
 from autotune.errors import ConfigError, UserError
-from autotune.record.events import FORMAT, StudyStarted
-from autotune.record.lines import FILE_NAME, read_lines, standing
+from autotune.record.events import FORMAT
+from autotune.record.lines import FILE_NAME, read_lines, standing, start_of
 from autotune.record.lock import alone
 from autotune.record.view import StudyView
 from autotune.report.write import write_report
@@ -53,10 +53,9 @@ def _session(folder: Path) -> Iterator[bool]:
 
 
 def _view(folder: Path) -> StudyView:
-    events = [line.event for line in standing(read_lines(folder / FILE_NAME, older=True))]
-    if not any(isinstance(event, StudyStarted) for event in events):
-        raise UserError(f"{folder / FILE_NAME} is the record of no study: it has no start")
-    return _moved(StudyView.of(events), folder)
+    lines = standing(read_lines(folder / FILE_NAME, older=True))
+    start_of(lines, folder / FILE_NAME)
+    return _moved(StudyView.of(line.event for line in lines), folder)
 
 
 def _moved(view: StudyView, folder: Path) -> StudyView:

@@ -10,7 +10,7 @@ from pathlib import Path
 from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrackingError, UserError
 from autotune.record.events import StudyStarted
-from autotune.record.lines import FILE_NAME, Line, read_lines, standing
+from autotune.record.lines import FILE_NAME, Line, read_lines, standing, start_of
 from autotune.record.lock import alone
 from autotune.tracking import later
 from autotune.tracking.artifacts import study_files
@@ -34,9 +34,7 @@ def sync(config: Config) -> int:
 
 def _sync(config: Config, folder: Path) -> int:
     lines = standing(read_lines(folder / FILE_NAME))
-    started = next((line.event for line in lines if isinstance(line.event, StudyStarted)), None)
-    if started is None:
-        raise UserError(f"{folder / FILE_NAME} is the record of no study: it has no start")
+    started = start_of(lines, folder / FILE_NAME)
     store, experiment = later.store_of(started, config.tracking), later.experiment_of(started, config.tracking)
     log = StudyLog(store, experiment, _wanted(started, lines, folder))
     try:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from autotune.config.schema import Config, Task
 from autotune.errors import ConfigError, UserError
 from autotune.pipeline import run
-from autotune.record.events import Event
+from autotune.record.events import Event, FidelityPlanned, StudyStarted
 from autotune.record.lines import FILE_NAME, encode, read
 from autotune.record.lock import SessionLock, last_beat_s
 from tests.sample_study import sample_events
@@ -135,6 +136,27 @@ def test_a_line_that_a_crash_cut_is_left_out(folder: Path) -> None:
     (folder / FILE_NAME).write_bytes(whole[:-20])
     assert run(asked(folder)) == 0
     assert "test part" not in summary(folder), "the last event, the export, was cut"
+
+
+def of_task(events: list[Event], task: str) -> list[Event]:
+    first, *rest = events
+    assert isinstance(first, StudyStarted)
+    return [replace(first, config={**first.config, "task": task}), *rest]
+
+
+def test_a_single_training_is_no_study_to_report(folder: Path) -> None:
+    write_record(folder, of_task(sample_events(), "train")[:4])
+    with pytest.raises(UserError, match=r"of no study but of a single training \(task=train\)"):
+        run(asked(folder))
+    assert not (folder / "report").exists()
+
+
+def test_a_plan_is_not_called_unfinished(folder: Path) -> None:
+    events = of_task(sample_events(), "plan")
+    write_record(folder, events[: 1 + next(i for i, e in enumerate(events) if isinstance(e, FidelityPlanned))])
+    assert run(asked(folder)) == 0
+    assert "this is a plan (task=plan)" in summary(folder)
+    assert "unfinished" not in summary(folder)
 
 
 def test_mistakes_are_one_line(folder: Path, tmp_path: Path) -> None:

@@ -70,6 +70,11 @@ def test_without_a_record_it_says_where_it_looked(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_text("")
     with pytest.raises(UserError, match="it has no start"):
         run(asked(tmp_path))
+    started = sample_events()[0]
+    assert isinstance(started, StudyStarted)
+    (tmp_path / FILE_NAME).write_text(encode(replace(started, config={**started.config, "task": "train"})) + "\n")
+    with pytest.raises(UserError, match=r"a single training \(task=train\)"):
+        run(asked(tmp_path))
 
 
 def test_a_study_that_is_running_sends_itself(folder: Path) -> None:
