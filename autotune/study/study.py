@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from autotune.config.objective import Objective
@@ -20,6 +21,15 @@ from autotune.study.prior import works_of
 from autotune.study.screen import Screening, screen
 from autotune.study.verify import Verification
 from autotune.trial import Candidate, Confirmation, Policy, Predicted, TrialState, Xla
+
+# What a final state says of a candidate. One that was skipped may have been trained, or may have passed the gate.
+_SHOWN: dict[TrialState | None, str] = {
+    TrialState.SLOWER: "not faster than the baseline",
+    TrialState.REJECTED: "less accurate",
+    TrialState.FAILED: "failed",
+    TrialState.DOMINATED: "dominated",
+}
+_LEFT = "not confirmed"
 
 
 def plan_study(context: StudyContext, accelerator: str) -> Space:
@@ -167,17 +177,10 @@ def _why_not_confirmed(confirmation: Confirmation) -> str:
 
 
 def _why_no_finalist(candidates: list[TrialView]) -> str:
-    def count(state: TrialState) -> int:
-        return sum(trial.state is state for trial in candidates)
-
-    parts = [
-        (count(TrialState.SLOWER), "not faster than the baseline"),
-        (count(TrialState.REJECTED), "less accurate"),
-        (count(TrialState.FAILED), "failed"),
-        (count(TrialState.SKIPPED), "not trained"),
-    ]
-    told = ", ".join(f"{number} {what}" for number, what in parts if number)
-    return f"of {len(candidates)} candidates none is both faster and as accurate: {told}"
+    """What each was shown to be; one that was left for another reason, trained or not, may be both."""
+    words = Counter(_SHOWN.get(trial.state, _LEFT) for trial in candidates)
+    told = ", ".join(f"{words[word]} {word}" for word in (*_SHOWN.values(), _LEFT) if words[word])
+    return f"of {len(candidates)} candidates none was shown to be both faster and as accurate: {told}"
 
 
 def _predictions(context: StudyContext, space: Space) -> tuple[tuple[Predicted, ...], str]:

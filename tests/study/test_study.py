@@ -13,9 +13,10 @@ from autotune.config.search import Sampler, Verify
 from autotune.errors import UserError
 from autotune.hardware.catalogue import bundled
 from autotune.record import events as ev
-from autotune.record.view import StudyView
+from autotune.record.view import StudyView, TrialView
 from autotune.study import propose
 from autotune.study.baseline import BaselineUnusableError
+from autotune.study.study import _why_no_finalist
 from autotune.trial import Candidate, FailureKind, Probe, Stage, TrialState, Xla
 from tests.study.every_sampler import EVERY_SAMPLER
 from tests.study.fake_executor import BF16, F16, F32, WIDTHS, FakeStudy, World, config_of, fault, usual_speed
@@ -136,7 +137,7 @@ def test_a_candidate_that_is_not_faster_is_never_trained(tmp_path):
     assert study.trained(Stage.VERIFY) == study.trained(Stage.CONFIRM) == []
     assert study.view.decided.winner == ev.BASELINE_TRIAL
     assert study.view.decided.reason == (
-        "of 23 candidates none is both faster and as accurate: 23 not faster than the baseline"
+        "of 23 candidates none was shown to be both faster and as accurate: 23 not faster than the baseline"
     )
 
 
@@ -152,9 +153,18 @@ def test_when_nothing_passes_the_reason_counts_why(tmp_path):
     assert view.confirmations == []
     # The space: 2 policies x 2 batches x XLA on and off, less the baseline.
     assert view.decided.reason == (
-        "of 7 candidates none is both faster and as accurate: 3 not faster than the baseline, 2 less accurate,"
-        " 1 failed, 1 not trained"
+        "of 7 candidates none was shown to be both faster and as accurate: 3 not faster than the baseline,"
+        " 2 less accurate, 1 failed, 1 not confirmed"
     )
+
+
+def test_the_reason_claims_nothing_of_what_was_left_unmeasured():
+    def told(*found: TrialState) -> str:
+        trials = [TrialView(number, Candidate(F16, 64, Xla.ON, WIDTHS), state) for number, state in enumerate(found)]
+        return _why_no_finalist(trials).rpartition(": ")[2]
+
+    assert told(TrialState.DOMINATED, TrialState.DOMINATED) == "2 dominated"
+    assert told(TrialState.SKIPPED, TrialState.REJECTED, TrialState.PASSED) == "1 less accurate, 2 not confirmed"
 
 
 @pytest.mark.parametrize("sampler", EVERY_SAMPLER)
