@@ -10,7 +10,8 @@ from typing import Any
 
 from autotune import codec
 from autotune.explain.explanation import Explanation, LayerRow, Predicted
-from autotune.report.phrases import one_line, three_digits
+from autotune.report.markdown import text
+from autotune.report.phrases import three_digits
 
 FORMAT = 1
 """1: first."""
@@ -27,8 +28,8 @@ def write(explanation: Explanation, folder: Path, about: dict[str, Any]) -> None
         about: what a reader must know of how it was made: versions, data, device, command.
     """
     content = {"format": FORMAT, **about, **codec.plain(explanation)}
-    text = json.dumps(_finite(content), ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / JSON).write_text(text + "\n", encoding="utf-8")
+    plain = json.dumps(_finite(content), ensure_ascii=False, indent=1, allow_nan=False)
+    (folder / JSON).write_text(plain + "\n", encoding="utf-8")
     (folder / MARKDOWN).write_text(markdown(explanation, about), encoding="utf-8")
 
 
@@ -36,9 +37,9 @@ def markdown(explanation: Explanation, about: dict[str, Any]) -> str:
     """The same for a person."""
     e = explanation
     lines = [
-        f"# {one_line(e.model)} on {one_line(e.target)}: predicted, nothing was trained",
+        f"# {text(e.model)} on {text(e.target)}: predicted, nothing was trained",
         "",
-        _text(e.answer) + ".",
+        text(e.answer) + ".",
         "",
         "## Findings",
         "",
@@ -46,12 +47,12 @@ def markdown(explanation: Explanation, about: dict[str, Any]) -> str:
         "",
         "## What would gain",
         "",
-        *_table(("change", "set", "throughput, predicted"), ((a.change, f"`{a.override}`", a.gain) for a in e.advice)),
+        *_table(("change", "set", "throughput, predicted"), ((a.change, a.override, a.gain) for a in e.advice)),
         "",
         f"## Steps, predicted at batch {e.batch_size} and larger ones",
         "",
         *_table(("policy", "batch", "XLA", "ms/step", "band", "host", "bound", "throughput"), map(_step, e.predicted)),
-        *[f"- not predicted: {_text(reason)}" for reason in e.left_out],
+        *[f"- not predicted: {text(reason)}" for reason in e.left_out],
         "",
         f"## Layers at batch {e.batch_size}" + (f", float32 / {e.policy}" if e.policy else ""),
         "",
@@ -60,9 +61,9 @@ def markdown(explanation: Explanation, about: dict[str, Any]) -> str:
         "",
         "## How",
         "",
-        *[f"- {_text(text)}" for text in e.assumptions],
-        *[f"- {_text(what)} could not be had: {_text(reason)}" for what, reason in e.failures.items()],
-        *[f"- {_text(key)}: {_text(str(value))}" for key, value in about.items() if value],
+        *[f"- {text(one)}" for one in e.assumptions],
+        *[f"- {text(what)} could not be had: {text(reason)}" for what, reason in e.failures.items()],
+        *[f"- {text(key)}: {text(str(value))}" for key, value in about.items() if value],
         "- " + ", ".join(f"{part} {took_s:.1f} s" for part, took_s in e.seconds.items()),
         "",
     ]
@@ -111,8 +112,8 @@ def _pair(full: str | None, half: str | None) -> str:
 
 def _findings(e: Explanation) -> list[str]:
     return [
-        f"- **{one.severity.value}** `{one.kind}`{' in ' + _text(one.layer) if one.layer else ''}: {_text(one.why)}."
-        f" Fix: {_text(one.fix)}"
+        f"- **{one.severity.value}** `{one.kind}`{' in ' + text(one.layer) if one.layer else ''}: {text(one.why)}."
+        f" Fix: {text(one.fix)}"
         for one in e.findings
     ]
 
@@ -162,16 +163,11 @@ def _number(value: float | None) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    lines = [" | ".join(_text(str(cell)) for cell in row) for row in rows]
+    lines = [" | ".join(text(str(cell)) for cell in row) for row in rows]
     if not lines:
         return ["Nothing."]
     head = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     return [*head, *(f"| {line} |" for line in lines)]
-
-
-def _text(text: str) -> str:
-    """Text that may hold anybody's names, within a line of Markdown or a cell of a table."""
-    return one_line(text).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _finite(value: Any) -> Any:

@@ -12,7 +12,11 @@ _ESCAPED = "|*`"
 
 
 def text(raw: str) -> str:
-    """Text from elsewhere, harmless within Markdown: no new line, no cell border, no HTML, no link or picture."""
+    """Text from elsewhere, harmless within Markdown: no new line, no cell border, no HTML, no picture.
+
+    Nor a link under another name: an address stays as it is, of which GitHub makes a link that shows where it leads.
+    `[name][reference]` is none, since a reference is defined at the beginning of a line, where no such text stands.
+    """
     safe = phrases.one_line(raw).replace("\\", "\\\\").replace("<", "&lt;")
     for character in _ESCAPED:
         safe = safe.replace(character, f"\\{character}")

@@ -13,7 +13,7 @@ from autotune.explain.explanation import Explanation, explain
 from autotune.explain.forecast import Forecaster
 from autotune.explain.situation import Situation
 from autotune.hardware.catalogue import bundled
-from autotune.report.explained import JSON, MARKDOWN, write
+from autotune.report.explained import JSON, MARKDOWN, markdown, write
 from tests.explain.inspected import config
 from tests.explain.made import cifar_mlp, dense
 
@@ -48,6 +48,13 @@ def test_markdown_keeps_its_tables_whatever_a_layer_is_called(tmp_path: Path) ->
     rows = [line for line in text.splitlines() if line.startswith(("| evil", "| dense_"))]
     assert len(rows) >= 3
     assert widths == {12}
+
+
+def test_markdown_has_no_link_or_picture_of_anybodys_name() -> None:
+    evil = "![pic](http://evil)*b*<img src=x>`code`"
+    text = markdown(replace(made(evil), model=evil, target=evil), {"command": evil})
+    assert text.count(r"![pic]\(http://evil)\*b\*&lt;img src=x>\`code\`") >= 4, "in title, layers and command"
+    assert not any(bad in text for bad in ("](", "<img", "*b*"))
 
 
 def test_the_console_says_the_answer_first_and_that_it_is_predicted() -> None:
