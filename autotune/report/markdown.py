@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from autotune.printable import printable
 from autotune.record.view import StudyView
-from autotune.report import phrases, tables
+from autotune.report import tables
 from autotune.report.tables import Table
 
 Lines = list[str]
@@ -17,7 +18,7 @@ def text(raw: str) -> str:
     Nor a link under another name: an address stays as it is, of which GitHub makes a link that shows where it leads.
     `[name][reference]` is none, since a reference is defined at the beginning of a line, where no such text stands.
     """
-    safe = phrases.one_line(raw).replace("\\", "\\\\").replace("<", "&lt;")
+    safe = printable(raw).strip().replace("\\", "\\\\").replace("<", "&lt;")
     for character in _ESCAPED:
         safe = safe.replace(character, f"\\{character}")
     return safe.replace("](", "]\\(")

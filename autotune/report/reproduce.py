@@ -10,6 +10,7 @@ from typing import Any
 
 from autotune.config.override_text import override
 from autotune.masking import masked, masked_values
+from autotune.printable import printable
 from autotune.record.lines import FILE_NAME
 from autotune.record.view import StudyView
 from autotune.report import phrases
@@ -24,7 +25,7 @@ def rows(view: StudyView) -> Rows:
     if view.started is None:
         return []
     started = view.started
-    told: Rows = [("command", phrases.one_line(started.command))]
+    told: Rows = [("command", started.command)]
     told.append(("started", _date(started.started_unix_s)))
     told += _later_sessions(view)
     if view.decided is not None:
@@ -38,7 +39,8 @@ def rows(view: StudyView) -> Rows:
         told.append(("code", "; ".join(f"{name} {digest}" for name, digest in started.code.items())))
     told.append(("record", str(Path(started.output_dir, FILE_NAME))))
     told.append(("this report again", again(started.output_dir)))
-    return [(label, phrases.one_line(text)) for label, text in told]
+    # Commands and paths are to be pasted: a folder's name may have two spaces in a row.
+    return [(label, printable(text)) for label, text in told]
 
 
 def _date(unix_s: float) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import shlex
 from dataclasses import replace
 
@@ -11,7 +12,9 @@ from autotune.record.events import StudyResumed, StudyStarted
 from autotune.record.view import StudyView
 from autotune.report import reproduce
 from autotune.report.answer import answer
+from autotune.report.page.document import report_page
 from autotune.report.page.method import reproduce_section
+from autotune.report.summary import summary_markdown
 from tests.report.hostile import hostile_events
 from tests.sample_study import sample_events
 
@@ -83,6 +86,17 @@ def test_the_configuration_is_yaml_that_reads_back():
 
 def test_a_folder_with_a_space_is_one_word_of_the_command():
     assert shlex.split(reproduce.again("/my studies/one"))[-2:] == ["task=report", "study.folder='/my studies/one'"]
+
+
+def test_two_spaces_in_a_row_stay_two_in_all_that_is_pasted():
+    folder = "/my  studies/one"
+    view = StudyView.of(sample_events(output_dir=folder))
+    summary, page = summary_markdown(view), html.unescape(report_page(view))
+    for command in (reproduce.again(folder), answer(view).command):
+        assert command is not None
+        assert folder in command
+        assert command in summary
+        assert command in page
 
 
 @pytest.mark.parametrize("name", ["größe", "a(1)", "a=b", "a,b", "[x]", "it's", "~x", "#1", "${x}", "plain-1.2"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from autotune.report import phrases
+from autotune.printable import printable
 
 Row = Sequence[str]
 
@@ -17,10 +17,10 @@ class Html(str):
 
 
 def esc(text: object) -> Html:
-    """Text on one line, without control characters; markup as it is."""
+    """Text on one line, without control characters, spaces as they are: a path may have two; markup as it is."""
     if isinstance(text, Html):
         return text
-    return Html(html.escape(phrases.one_line(str(text))))
+    return Html(html.escape(printable(str(text))))
 
 
 def block(text: str) -> Html:
