@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import textwrap
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _SIZE_INCH = (9.0, 6.6)
 _DPI = 120
 _CAPTION_COLUMNS = 118
+_TITLE_COLUMNS, _TITLE_LINES = 56, 3  # beside the legend
+_METRIC_COLUMNS, _METRIC_LINES = 46, 2  # along the axis
 _UNPLOTTED = 3
 
 
@@ -42,16 +45,25 @@ def write_tradeoff_picture(content: Tradeoff, path: Path) -> None:
     if strip:
         _label_strip(rows[1, 0])
     figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    figure.suptitle(_plain(content.title), fontsize=12)
+    figure.suptitle(_wrapped(content.title, _TITLE_COLUMNS, _TITLE_LINES), fontsize=12, x=0.01, ha="left")
     figure.supxlabel(_caption(content), fontsize=7.5, color="#444444", x=0.01, ha="left")
-    figure.savefig(path, format="png")
+    with warnings.catch_warnings():
+        # A name in a script that the font does not have is shown as boxes, and is told in full in the other files.
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from", category=UserWarning)
+        figure.savefig(path, format="png")
 
 
 def _caption(content: Tradeoff) -> str:
     lines = [*content.caption, *(f"Not in the plot: {line}" for line in content.unplotted[:_UNPLOTTED])]
     if (more := len(content.unplotted) - _UNPLOTTED) > 0:
         lines.append(f"Not in the plot: {more} more without a measured {content.goal.label}")
-    return "\n".join(textwrap.fill(_plain(line), _CAPTION_COLUMNS) for line in lines)
+    return "\n".join(_wrapped(line, _CAPTION_COLUMNS) for line in lines)
+
+
+def _wrapped(text: str, columns: int, most_lines: int | None = None) -> str:
+    """Lines that fit; what is beyond the last of them is left out, and said to be."""
+    lines = textwrap.wrap(printable(text), columns, max_lines=most_lines, placeholder=" ...")
+    return "\n".join(map(_plain, lines))
 
 
 def _plain(text: str) -> str:
@@ -99,7 +111,8 @@ def _bars(middle: float | None, low: float | None, high: float | None, scale: fl
 def _label(top: Axes, bottom: Axes, content: Tradeoff) -> None:
     measure = content.measure
     unit = f" [{measure.unit}]" if measure.unit else ""
-    top.set_ylabel(_plain(f"{measure.name}{unit}") + ("" if measure.higher_is_better else ", lower is better"))
+    direction = "" if measure.higher_is_better else ", lower is better"
+    top.set_ylabel(_wrapped(f"{measure.name}{unit}{direction}", _METRIC_COLUMNS, _METRIC_LINES))
     bottom.set_xlabel(_plain(content.axis_text))
     for axes in {top, bottom}:
         axes.spines[["top", "right"]].set_visible(False)

@@ -43,12 +43,19 @@ def write_report(view: StudyView, folder: Path, remarks: Sequence[str] = ()) -> 
         from autotune.report.picture import write_tradeoff_picture
 
         files[PICTURE] = folder / PICTURE
-        write_tradeoff_picture(content, files[PICTURE])
+        drawn = _beside(files[PICTURE])
+        write_tradeoff_picture(content, drawn)
+        drawn.replace(files[PICTURE])
     return files
 
 
 def _replace(path: Path, text: str) -> None:
     """A path in the text may hold bytes that are no text."""
-    new = path.with_name(f".{path.name}.new")
+    new = _beside(path)
     new.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
     new.replace(path)
+
+
+def _beside(path: Path) -> Path:
+    """Where a file is written until it is whole."""
+    return path.with_name(f".{path.name}.new")

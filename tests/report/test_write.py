@@ -3,13 +3,17 @@ from __future__ import annotations
 import struct
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from autotune.record.events import Note, StudyStarted
 from autotune.record.view import StudyView
+from autotune.report.picture import write_tradeoff_picture
+from autotune.report.tradeoff import tradeoff
 from autotune.report.write import write_report
 from tests.sample_study import sample_events
 
@@ -27,6 +31,40 @@ def test_the_picture_is_a_png_of_a_readable_size(tmp_path: Path):
     width, height = struct.unpack(">II", picture[16:24])
     assert width > 900
     assert height > 600
+
+
+def test_every_file_is_replaced_whole_and_never_rewritten_under_a_reader(tmp_path: Path):
+    view = StudyView.of(sample_events())
+    before = {name: path.read_bytes() for name, path in write_report(view, tmp_path).items()}
+    with ExitStack() as readers:
+        opened = {name: readers.enter_context((tmp_path / name).open("rb")) for name in before}
+        write_report(StudyView.of(sample_events(winner=False)), tmp_path)
+        assert {name: file.read() for name, file in opened.items()} == before
+
+
+def test_long_names_stay_within_the_picture(tmp_path: Path, recwarn: pytest.WarningsRecorder):
+    name = "my_very_long_model_name_" * 6 + "模型"
+    first, *rest = sample_events()
+    assert isinstance(first, StudyStarted)
+    metric = "mean_average_precision_at_50_percent_intersection_over_union"
+    config = {**first.config, "model": {"name": name}, "constraint": {"metric": metric, "margin": 0.01}}
+    content = tradeoff(StudyView.of([replace(first, config=config), *rest]))
+    assert content is not None
+    with pytest.MonkeyPatch.context() as patch:
+        saved: list[Figure] = []
+        savefig = Figure.savefig
+        patch.setattr(Figure, "savefig", lambda self, *a, **k: (saved.append(self), savefig(self, *a, **k)))
+        write_tradeoff_picture(content, tmp_path / "tradeoff.png")
+    [figure] = saved
+    assert not recwarn.list, "a glyph that is missing is no concern of whoever runs a study"
+    width, height = figure.bbox.width, figure.bbox.height
+    title, label = figure._suptitle, figure.axes[0].yaxis.label
+    [legend] = figure.legends
+    for text in (title, label):
+        box = text.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= width
+        assert 0 <= box.y0 < box.y1 <= height
+    assert not title.get_window_extent().overlaps(legend.get_window_extent())
 
 
 def test_a_study_that_hardly_began_has_all_but_the_picture(tmp_path: Path):
