@@ -122,5 +122,5 @@ def _alternate(fed: _Side, resident: _Side) -> PipelineTiming:
     def enough(fed_ms: list[float], _: list[float]) -> bool:
         return len(fed_ms) >= FEWEST_PAIRS and time.perf_counter() - began > _MOST_S
 
-    fed_ms, resident_ms = in_turn(fed.step_ms, resident.step_ms, _PAIRS, enough)
+    fed_ms, resident_ms = in_turn(fed.step_ms, resident.step_ms, FEWEST_PAIRS, _PAIRS, enough)
     return PipelineTiming(fed_step_ms=tuple(fed_ms), resident_step_ms=tuple(resident_ms))

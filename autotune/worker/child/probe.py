@@ -163,7 +163,7 @@ def _alternate(timed: _Timed, reference: _Timed | None, args: ProbeArgs) -> tupl
     def enough(other: list[Block], own: list[Block]) -> bool:
         return _enough(own, other, args) or _hopeless(own, other, args) or late(len(own))
 
-    other, own = in_turn(reference.blocks, timed.blocks, args.max_pairs, enough)
+    other, own = in_turn(reference.blocks, timed.blocks, args.min_pairs, args.max_pairs, enough)
     return own, other
 
 

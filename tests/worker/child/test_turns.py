@@ -22,23 +22,36 @@ def taking(name: str, asked: list[str]) -> Callable[[int], list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("most", "fits"), [(1, "a b"), (2, "a bb a"), (3, "a bb aa b"), (4, "a bb aa bb a"), (5, "a bb aa bb aa b")]
+    ("fewest", "most", "fits"),
+    [
+        (1, 1, "a b"),
+        (1, 4, "a b a bb aa b"),
+        (2, 2, "a bb a"),
+        (3, 3, "a bb aa b"),
+        (4, 4, "a bb aa bb a"),
+        (5, 5, "a bb aa bb aa b"),
+        (3, 5, "a bb aa b a bb a"),
+    ],
 )
-def test_neighbours_of_one_model_share_a_fit_and_none_is_beyond_the_last_pair(most: int, fits: str) -> None:
+def test_neighbours_of_one_model_share_a_fit_and_none_is_beyond_the_last_pair(
+    fewest: int, most: int, fits: str
+) -> None:
     asked: list[str] = []
-    pairs = in_turn(taking("a", asked), taking("b", asked), most, lambda a, b: False)
+    pairs = in_turn(taking("a", asked), taking("b", asked), fewest, most, lambda a, b: False)
     assert asked == fits.split()
     assert pairs == (list(range(most)), list(range(most)))
 
 
-def test_the_rule_sees_whole_pairs_alone_and_what_is_beyond_them_is_left() -> None:
+@pytest.mark.parametrize(("ends_with", "fits"), [(2, "a bb aa"), (4, "a bb aa bb a"), (5, "a bb aa bb a b aa")])
+def test_the_rule_sees_whole_pairs_alone_and_what_is_beyond_them_is_left(ends_with: int, fits: str) -> None:
     seen: list[tuple[int, int]] = []
     asked: list[str] = []
 
     def enough(a: list[int], b: list[int]) -> bool:
         seen.append((len(a), len(b)))
-        return len(a) == 2
+        return len(a) == ends_with
 
-    assert in_turn(taking("a", asked), taking("b", asked), 9, enough) == ([0, 1], [0, 1])
-    assert seen == [(1, 1), (2, 2)]
-    assert asked == ["a", "bb", "aa"]
+    pairs = list(range(ends_with))
+    assert in_turn(taking("a", asked), taking("b", asked), 4, 9, enough) == (pairs, pairs)
+    assert seen == [(n, n) for n in range(1, ends_with + 1)]
+    assert asked == fits.split()
