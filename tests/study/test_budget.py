@@ -97,7 +97,7 @@ def test_verification_stops_when_only_the_confirmation_is_left_to_pay(tmp_path):
     assert len(rejected) >= 1
     assert {trial.reason for trial in skipped} == {"not trained: the budget is used"}
     assert min(t.speedup.estimate for t in rejected) > max(t.speedup.estimate for t in skipped)
-    counted = f"{len(judged)} less accurate, {len(skipped)} not trained"
+    counted = f"{len(judged)} less accurate, {len(skipped)} not confirmed"
     assert study.view.decided.reason.endswith(counted)
     assert study.view.decided.duration_s <= 260 - study.view.fidelity.shares_s["export"]
 
