@@ -82,7 +82,8 @@ class LayerAnatomy:
     """One layer of a traced training step.
 
     Attributes:
-        name, kind: of the layer and its class.
+        name, kind: of the layer and its class; the second layer of one name is told as `name#2`, so that no two in a
+            step are alike (records of older versions have some that are).
         own: whether its class is a person's own, and not Keras's.
         compute_dtype, variable_dtype: what the layer says.
         inputs, output: shapes; empty where the layer was not called.

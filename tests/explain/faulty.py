@@ -123,6 +123,25 @@ def huge_weights(*, widths, input_shape, num_classes):
     return of(inputs, head(x, num_classes))
 
 
+class Block(layers.Layer):
+    """Its layers' names are its own, and those of every other block."""
+
+    def __init__(self, units: int, initializer: Any = "glorot_uniform", **kwargs: Any):
+        super().__init__(**kwargs)
+        self.fc = layers.Dense(units, kernel_initializer=initializer, name="fc")
+        self.norm = layers.LayerNormalization(name="norm")
+
+    def call(self, x):
+        return self.norm(self.fc(x))
+
+
+def blocks(*, widths, input_shape, num_classes):
+    """The first block overflows float16, the second does not, and the output is one more layer of that name."""
+    inputs = keras.Input(input_shape)
+    x = Block(8)(Block(64, keras.initializers.Constant(1e5))(inputs))
+    return of(inputs, layers.Dense(num_classes, activation="softmax", dtype="float32", name="fc")(x))
+
+
 class OwnStep(keras.Model):
     """Trains by hand; `scaled`, `clipped` and `half` say how."""
 

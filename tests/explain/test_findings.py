@@ -131,6 +131,10 @@ def test_a_fault_is_found_where_it_is_and_nowhere_else(kind: str) -> None:
     assert not found(kind, sound.situation())
 
 
+def test_an_overflow_is_found_beside_a_sound_layer_of_the_same_name() -> None:
+    assert [hit.layer for hit in found("activation-overflows", Case("blocks").situation())] == ["fc"]
+
+
 @pytest.mark.parametrize("kind", [kind for kind, (_, layer, _) in CASES.items() if layer])
 def test_the_evidence_holds_a_figure_or_a_dtype_of_this_model(kind: str) -> None:
     for hit in found(kind, CASES[kind][0].situation()):

@@ -10,6 +10,7 @@ applied, or while the loss or the metrics were computed. All else is the model's
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,6 +96,21 @@ class Calls:
             return result
 
         return noted
+
+    def names(self) -> dict[int, str]:
+        """What each part is called: no two alike, as facts are looked up by name.
+
+        Keras lets layers within layers have one name, such as those of a block that is used twice: the second that is
+        called is told as `name#2`.
+        """
+        found: dict[int, str] = {}
+        taken: set[str] = set()
+        for key, part in self.parts.items():
+            own = part.layer if isinstance(part.layer, str) else part.layer.name
+            others = (f"{own}#{number}" for number in itertools.count(2))
+            found[key] = next(name for name in itertools.chain([own], others) if name not in taken)
+            taken.add(found[key])
+        return found
 
     def of(self, name: str) -> int | None:
         """The layer that an operation of this name belongs to."""

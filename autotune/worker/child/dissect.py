@@ -60,11 +60,13 @@ def traced_step(model: keras.Model, policy: str, x: Any, y: Any) -> tuple[StepAn
     for part in calls.parts.values():
         part.weights = frozenset(elements([weight]) for weight in own_weights(part.layer))
     _assign(graph, calls, prime)
-    told = step.traced(model)
+    told, names = step.traced(model), calls.names()
     anatomy = StepAnatomy(
         policy=policy,
         batch_size=own_size,
-        layers=tuple(at_batch(layer_anatomy(part), prime or own_size, own_size) for part in calls.parts.values()),
+        layers=tuple(
+            at_batch(layer_anatomy(part, names[key]), prime or own_size, own_size) for key, part in calls.parts.items()
+        ),
         output_dtypes=(),
         output_layers=(),
         loss_dtype=listener.loss_dtype,

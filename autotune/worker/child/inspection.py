@@ -107,7 +107,7 @@ class Inspector:
     def _step(self, candidate: Candidate, recipe: Recipe, part: str) -> _Traced:
         with self._timed(f"build in {part}"):
             raw = self._builder.raw(candidate, self._config.train.seed)
-            dtypes, names, compiled = tuple(build.output_dtypes(raw)), _output_layers(raw), _compiled(raw)
+            dtypes, compiled = tuple(build.output_dtypes(raw)), _compiled(raw)
             model, not_mended = raw, None
             try:
                 model = build.with_float32_output(raw)
@@ -118,13 +118,15 @@ class Inspector:
             self._builder.compile(model, candidate, recipe)
         with self._timed(f"trace in {part}"):
             try:
-                anatomy, _ = dissect.traced_step(model, candidate.policy.name, *self._batch(candidate.batch_size))
+                anatomy, calls = dissect.traced_step(model, candidate.policy.name, *self._batch(candidate.batch_size))
             except (TrialFault, UserError):
                 raise
             except Exception as error:
                 kind, message = kind_of(error)
                 raise TrialFault(kind, f"the training step cannot be traced in {part}: {message}") from error
-        told = dataclasses.replace(anatomy, output_dtypes=dtypes, output_layers=names, not_mended=not_mended)
+        names = calls.names()
+        outputs = tuple(names.get(id(layer), layer.name) for layer in _output_layers(model))
+        told = dataclasses.replace(anatomy, output_dtypes=dtypes, output_layers=outputs, not_mended=not_mended)
         return _Traced(told, raw, model, compiled)
 
     def _batch(self, size: int) -> tuple[Any, Any]:
@@ -209,18 +211,19 @@ def _loss_name(loss: Any) -> tuple[str, bool]:
         return name, False
 
 
-def _output_layers(model: keras.Model) -> tuple[str, ...]:
+def _output_layers(model: keras.Model) -> tuple[Any, ...]:
+    """Layers, or operations that are none, that make the model's outputs."""
     if isinstance(model, keras.Sequential):
-        return (model.layers[-1].name,)
+        return (model.layers[-1],)
     try:
         outputs = [id(output) for output in keras.tree.flatten(model.outputs)]
         return tuple(
-            operation.name
+            operation
             for operation in model.operations
             if not isinstance(operation, keras.layers.InputLayer) and id(operation.output) in outputs
         )
     except (AttributeError, ValueError):
-        return (model.layers[-1].name,) if model.layers else ()
+        return (model.layers[-1],) if model.layers else ()
 
 
 def _inner(optimizer: keras.Optimizer) -> keras.Optimizer:

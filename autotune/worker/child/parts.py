@@ -54,12 +54,12 @@ def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(int(size or 1) for size in tensor.shape)
 
 
-def layer_anatomy(part: Part) -> LayerAnatomy:
-    """The facts of a layer, or of what stands beside the layers."""
+def layer_anatomy(part: Part, name: str) -> LayerAnatomy:
+    """The facts of a layer, or of what stands beside the layers, under a name that no other part has."""
     layer, named = part.layer, isinstance(part.layer, str)
     floating = [tensor for tensor in part.inputs if tensor.dtype.is_floating]
     return LayerAnatomy(
-        name=layer if named else layer.name,
+        name=name,
         kind=OUTSIDE if named else type(layer).__name__,
         own=not named and not type(layer).__module__.startswith("keras."),
         compute_dtype="" if named else str(layer.compute_dtype),

@@ -64,7 +64,7 @@ def measured(model: keras.Model, x: Any, y: Any, *, batch_size: int) -> Ranges:
 
     with calls.noted():
         found = tf.function(once, autograph=False)(tf.convert_to_tensor(x), tf.convert_to_tensor(y))
-    names = {str(key): part.layer.name for key, part in calls.parts.items()}
+    names = {str(key): name for key, name in calls.names().items()}
     low, high, off = (_number(value) for value in found["output"].numpy())
     told = {name: {key: value.numpy() for key, value in found[name].items()} for name in ("activations", "gradients")}
     vanishing, scaled, present = (sum(float(one[place]) for one in told["gradients"].values()) for place in (1, 2, 3))

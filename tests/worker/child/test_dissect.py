@@ -73,6 +73,18 @@ def test_layers_without_names_are_the_same_in_both_steps() -> None:
     assert set(anatomy.ranges.activations if anatomy.ranges else ()) <= {one.name for one in anatomy.reduced.layers}
 
 
+def test_layers_of_one_name_are_told_apart() -> None:
+    """As those within a block that is used twice."""
+    anatomy = facts("tests.explain.faulty.blocks")
+    assert anatomy.reduced is not None
+    assert anatomy.ranges is not None
+    for step in (anatomy.float32, anatomy.reduced):
+        assert [layer(step, name).output[-1] for name in ("fc", "fc#2", "fc#3")] == [64, 8, 3]
+        assert step.output_layers == ("fc#3",)
+    largest = [anatomy.ranges.activations[name].largest or 0 for name in ("fc", "fc#2")]
+    assert largest[0] > 65504 > largest[1]
+
+
 def test_bytes_of_weights_and_of_the_batch_are_told_apart() -> None:
     """A batch of twice the size moves the same weights."""
     small, large = (facts("tests.explain.faulty.wide", batch_size=size).float32 for size in (32, 64))
