@@ -20,6 +20,9 @@ _PUBLIC_STEP_MS = 501e3 / (50 * 1563)
 _PUBLIC_DEVICE_MS = 1.6
 _PUBLIC_KERNELS = 60
 
+# Handing over one batch, whatever its size: 0.2 to 0.6 ms measured for 1 to 128 examples of 64 numbers on two cores.
+_BATCH_MS = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -42,6 +45,12 @@ class Host:
     def input_ms(self, batch_size: int) -> float:
         """`step_ms` for a batch of that size."""
         return self.step_ms * (1.0 if self.batch_size is None else batch_size / self.batch_size)
+
+
+def batch_ms(measured_ms: float, ratio: float) -> float:
+    """Time of making a batch `ratio` times as large as one that took `measured_ms` [ms]: its examples' part grows."""
+    fixed = min(measured_ms, _BATCH_MS)
+    return fixed + (measured_ms - fixed) * ratio
 
 
 PUBLISHED_HOST = Host(

@@ -123,6 +123,7 @@ def _assumptions(situation: Situation, own: Forecast | None) -> tuple[str, ...]:
     said = [
         f"rates of {situation.target.title}: {situation.target.source}",
         f"the host's part of a step: {host.source}; {situation.forecaster.surroundings}",
+        *_fed(situation),
         "without XLA every operation reads and writes memory, as the traced step has them; the band lets all be fused",
         "nothing was timed on the target: predictions rank, and the study measures",
     ]
@@ -135,3 +136,13 @@ def _assumptions(situation: Situation, own: Forecast | None) -> tuple[str, ...]:
     if situation.target.kind is DeviceKind.cpu:
         said.append("XLA on a CPU replaces its kernels, which no rate tells of: it is not predicted")
     return tuple(said)
+
+
+def _fed(situation: Situation) -> list[str]:
+    """What bounds steps on a host that is not here: the one measurement that there is of making batches."""
+    measured_ms, forecaster = situation.facts.feed_ms, situation.forecaster
+    if measured_ms is None or forecaster.host.batch_size is not None:
+        return []
+    batch = situation.facts.float32.batch_size
+    said = f"no host makes batches faster than this one, where one of {batch} took {measured_ms:.3g} ms"
+    return [f"{said}: no step is shorter"]

@@ -2,7 +2,8 @@
 
 A step is the host's part and then the device's: batches are made beside the device's work, but the device waits for
 Python between two calls. The device's part is `costs`. The band spans what cannot be known without measuring: how fast
-the host is, how much is fused, and which share of its peaks the device reaches.
+the host is, how much is fused, and which share of its peaks the device reaches. No step is shorter than the making of
+its batch, of which a time was measured on the host here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from autotune.config.hardware import DeviceKind
-from autotune.explain.assumed import LARGE_BYTES, MEASURED, PUBLISHED, PUBLISHED_HOST, Host, Surroundings
+from autotune.explain.assumed import LARGE_BYTES, MEASURED, PUBLISHED, PUBLISHED_HOST, Host, Surroundings, batch_ms
 from autotune.explain.costs import SIZES, LayerCost, layer_costs
 from autotune.hardware.profile import Profile
 from autotune.trial.anatomy import Calibration, LayerAnatomy, ModelAnatomy, StepAnatomy
@@ -47,7 +48,8 @@ class Forecast:
     """A predicted step [ms].
 
     Attributes:
-        call_ms, kernels_ms, input_ms: the host's part: calls, handing out kernels, all else.
+        call_ms, kernels_ms, input_ms, waiting_ms: the host's part: calls, handing out kernels, all else, and waiting
+            for a batch that takes longer to be made than all of the step.
         device_ms: the device's part, `optimizer_ms` of it the optimizer and what else no layer does.
         by_scenario: host's and device's part in each scenario, in one order for all settings.
         layers: each layer's cost at full rates.
@@ -57,6 +59,7 @@ class Forecast:
     call_ms: float
     kernels_ms: float
     input_ms: float
+    waiting_ms: float
     device_ms: float
     optimizer_ms: float
     by_scenario: tuple[tuple[float, float], ...]
@@ -65,7 +68,7 @@ class Forecast:
     @property
     def host_ms(self) -> float:
         """The host's part."""
-        return self.call_ms + self.kernels_ms + self.input_ms
+        return self.call_ms + self.kernels_ms + self.input_ms + self.waiting_ms
 
     @property
     def step_ms(self) -> float:
@@ -155,19 +158,31 @@ class Forecaster:
         input_ms = self.host.input_ms(setting.batch_size)
         host_ms = call_ms + kernels_ms + input_ms
         efficiency = self.surroundings.efficiency
+        device_ms = _sum(costs) / efficiency
+        # A host whose pipeline was measured has it in its own part, which is as uncertain as the rest of that.
+        least_ms = 0.0 if self.host.batch_size is not None else self.feed_ms(setting.batch_size) or 0.0
+        corners = (
+            (host_ms * factor, _sum(fused if all_fused else costs) / reached)
+            for factor, reached, all_fused in self.surroundings.corners
+        )
         return Forecast(
             setting,
             call_ms,
             kernels_ms,
             input_ms,
-            _sum(costs) / efficiency,
+            max(0.0, least_ms - host_ms - device_ms),
+            device_ms,
             (costs[-1].time_ms or 0.0) / efficiency,
-            tuple(
-                (host_ms * factor, _sum(fused if all_fused else costs) / reached)
-                for factor, reached, all_fused in self.surroundings.corners
-            ),
+            tuple((max(host, least_ms - device), device) for host, device in corners),
             costs,
         )
+
+    def feed_ms(self, batch_size: int) -> float | None:
+        """In which a host makes a batch of that size, by what was measured [ms]; None where nothing was."""
+        if self.host.batch_size is not None:
+            return self.host.input_ms(batch_size)
+        measured_ms = self.facts.feed_ms
+        return None if measured_ms is None else batch_ms(measured_ms, batch_size / self.facts.float32.batch_size)
 
     def _costs(self, step: StepAnatomy, batch_size: int, *, fused: bool) -> tuple[LayerCost, ...]:
         slots = self.facts.variables_per_weight

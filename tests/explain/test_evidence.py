@@ -75,6 +75,16 @@ def test_an_input_pipeline_that_is_slower_than_all_else_is_found(measured: bool)
     assert not found("input-bound", of(replace(facts, feed_ms=0.1), host=quick))
 
 
+def test_an_input_pipeline_that_is_too_slow_for_the_advised_batch_is_found() -> None:
+    facts = cifar_mlp()
+    (hit,) = found("input-bound", of(replace(facts, feed_ms=3.0)))
+    assert hit.severity is Severity.HINT
+    assert "3 ms on this host, so that one of 512 takes about 40.5 ms" in hit.why
+    (own,) = found("input-bound", of(replace(facts, feed_ms=20.0)))
+    assert own.severity is Severity.WARNING
+    assert not found("input-bound", of(replace(facts, feed_ms=3.0), examples=500))  # no larger batch is advised
+
+
 def test_a_measured_feed_grows_with_the_batch() -> None:
     facts = cifar_mlp()
     forecaster = Forecaster(facts, bundled("rtx2080"), Host(0.5, 2.0, 1.0, "measured", 32))

@@ -8,6 +8,7 @@ import pytest
 
 from autotune.explain.advice import advise, batch_sizes, conclusion
 from autotune.explain.assumed import LARGE_BYTES, MEASURED, PUBLISHED, Host
+from autotune.explain.explanation import explain
 from autotune.explain.forecast import Forecaster, Setting, calibrated, gain
 from autotune.explain.situation import Situation
 from autotune.hardware.catalogue import bundled
@@ -35,6 +36,34 @@ def test_a_step_is_the_sum_of_its_parts() -> None:
     assert found.step_ms == pytest.approx(found.host_ms + found.device_ms)
     low, high = found.band_ms
     assert low < found.step_ms < high
+
+
+def test_no_step_is_shorter_than_the_making_of_its_batch() -> None:
+    """3 ms for 32 examples, half a millisecond of it for the batch itself; the rest grows."""
+    quick, slow = of(feed_ms=0.1), of(feed_ms=3.0)
+    large = Setting("float32", 512)
+    unbound, bound = (situation.forecaster.forecast(large) for situation in (quick, slow))
+    assert unbound is not None
+    assert bound is not None
+    assert (unbound.waiting_ms, unbound.bound) == (0.0, "compute")
+    assert bound.step_ms == bound.band_ms[0] == pytest.approx(0.5 + 2.5 * 16)
+    assert bound.device_ms == unbound.device_ms
+    assert bound.bound == "host"
+    own = slow.own()
+    assert own is not None
+    assert (own.waiting_ms, own.band_ms[0]) == (0.0, 3.0)  # the fastest scenario alone would be shorter
+    gained = next(one.gain for one in advise(slow) if one.setting == large)
+    assert gained.ratio == pytest.approx(16 * own.step_ms / 40.5)
+    assert gained.high < next(one.gain for one in advise(quick) if one.setting == large).ratio
+    assert any("one of 32 took 3 ms: no step is shorter" in said for said in explain(slow).assumptions)
+
+
+def test_of_a_host_that_was_measured_the_pipeline_is_in_the_hosts_own_part() -> None:
+    facts, host = replace(cifar_mlp(), feed_ms=30.0), replace(HOST, step_ms=30.0, batch_size=32)
+    found = Forecaster(facts, CARD, host).forecast(Setting("float32", 64))
+    assert found is not None
+    assert (found.input_ms, found.waiting_ms) == (60.0, 0.0)
+    assert found.band_ms[0] < 60.0  # others may have used the machine meanwhile
 
 
 def test_more_steps_a_call_save_the_call_alone() -> None:
