@@ -32,13 +32,16 @@ class Situation:
     choices: tuple[PolicyChoice, ...] = field(default=())
 
     @classmethod
-    def of(cls, config: Config, facts: ModelAnatomy, forecaster: Forecaster) -> Situation:
-        """With the policies that the target itself is worth, and as the configuration lets it compute."""
+    def of(
+        cls, config: Config, facts: ModelAnatomy, forecaster: Forecaster, choices: tuple[PolicyChoice, ...] = ()
+    ) -> Situation:
+        """As the configuration lets the target compute; without `choices`, with those that it is worth by itself."""
         target = forecaster.target
         if config.train.tf32 is False:
             target = replace(target, tensor_cores=target.tensor_cores - {"tf32"})
         facts = on_target(facts, target)
-        return cls(config, target, facts, replace(forecaster, facts=facts, target=target), policy_choices(target))
+        forecaster = replace(forecaster, facts=facts, target=target)
+        return cls(config, target, facts, forecaster, choices or policy_choices(target))
 
     @property
     def batch_size(self) -> int:
@@ -81,7 +84,9 @@ class Situation:
         return None if faster is None or reference is None else gain(faster, reference)
 
 
-def situation_on(config: Config, target: Profile, facts: ModelAnatomy, *, here: bool) -> Situation:
+def situation_on(
+    config: Config, target: Profile, facts: ModelAnatomy, *, here: bool, choices: tuple[PolicyChoice, ...] = ()
+) -> Situation:
     """A model on a target, predicted from published rates, or from those that were measured where it is the device.
 
     Args:
@@ -89,8 +94,10 @@ def situation_on(config: Config, target: Profile, facts: ModelAnatomy, *, here: 
         target: as it is published.
         facts: of the model.
         here: whether the host that was calibrated, if one was, is the target.
+        choices: of policies where the target is the device, which settings of oneDNN may keep from bfloat16; without
+            them, what the target is worth by itself.
     """
     forecaster = Forecaster(facts, target)
     if here and facts.calibration is not None:
         forecaster = calibrated(facts, target, facts.calibration, facts.feed_ms, config.train.batch_size)
-    return Situation.of(config, facts, forecaster)
+    return Situation.of(config, facts, forecaster, choices)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from autotune.config.hardware import DeviceKind
 from autotune.explain.findings import Finding, findings
-from autotune.explain.recorded import config_of, target_profile
+from autotune.explain.recorded import config_of, device_choices, target_profile
 from autotune.explain.situation import Situation, situation_on
 from autotune.record.view import StudyView
 
@@ -17,7 +18,10 @@ def situation_of(view: StudyView) -> Situation | None:
     if config is None or target is None:
         return None
     config.model.widths = list(view.baseline.candidate.widths)  # without an accelerator they may be others
-    return situation_on(config, target, anatomy, here=view.started.on_target)
+    here = view.started.on_target
+    # Of an accelerator a record may tell less than its profile does, and no setting keeps it from a policy.
+    choices = device_choices(view.started) if here and target.kind is DeviceKind.cpu else ()
+    return situation_on(config, target, anatomy, here=here, choices=choices)
 
 
 def findings_of(view: StudyView) -> tuple[Finding, ...]:

@@ -18,7 +18,7 @@ from autotune.hardware.device import Device, Target, detect, resolve_target
 from autotune.report.explained import write
 from autotune.space.build import own_widths
 from autotune.space.recipe import Fidelity, recipe_for
-from autotune.tasks.inspection import asked
+from autotune.tasks.inspection import asked, choices_for
 from autotune.tasks.session import check_against_data, claimed, command, memory_limit_mb
 from autotune.trial import Candidate, DatasetFacts, FailureKind, Policy, WorkerFacts, Xla
 from autotune.trial.anatomy import ModelAnatomy
@@ -42,7 +42,8 @@ def explain(config: Config) -> int:
     with claimed(config) as folder:
         _say(f"taking {config.model.name} apart on the CPU, for {target.profile.title}; nothing is trained")
         data, worker, facts = _inspected(config, device, target, folder.path / "worker.log")
-        explanation = judge(situation_on(config, target.profile, facts, here=target.on_target))
+        choices = choices_for(device, target)
+        explanation = judge(situation_on(config, target.profile, facts, here=target.on_target, choices=choices))
         folder.keep()
         took_s = time.monotonic() - began
         write(explanation, folder.path, _about(data, worker, facts, took_s))

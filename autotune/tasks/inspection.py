@@ -8,7 +8,7 @@ from autotune.config.hardware import DeviceKind
 from autotune.config.schema import Config
 from autotune.errors import AutotuneError
 from autotune.hardware.device import Device, Target
-from autotune.hardware.policies import offered, policy_choices
+from autotune.hardware.policies import PolicyChoice, offered, policy_choices
 from autotune.record.events import Inspected, InspectionStarted
 from autotune.record.record import Record
 from autotune.record.tape import Resumed
@@ -38,7 +38,7 @@ def asked(
     """
     return InspectArgs(
         float32=own,
-        reduced=replace(own, policy=Policy(_policy(config, target))),
+        reduced=replace(own, policy=Policy(_policy(config, device, target))),
         recipe=recipe,
         calibrate=calibrate,
         emulated=tuple(
@@ -49,12 +49,17 @@ def asked(
     )
 
 
-def _policy(config: Config, target: Target) -> str:
+def choices_for(device: Device, target: Target) -> tuple[PolicyChoice, ...]:
+    """The policies that the target is worth: with this environment's settings of oneDNN where it is the device here."""
+    return device.policy_choices() if target.on_target else policy_choices(target.profile)
+
+
+def _policy(config: Config, device: Device, target: Target) -> str:
     """What a person asked for by name, else the target's best, else the one that people turn on for such a device."""
     by_name: list[str] = [
         policy for policy in (config.candidate.policy, *(config.search.policies or ())) if policy != "float32"
     ]
-    best = [policy for policy in offered(policy_choices(target.profile)) if policy != "float32"]
+    best = [policy for policy in offered(choices_for(device, target)) if policy != "float32"]
     usual = "mixed_float16" if target.profile.kind is DeviceKind.gpu else "mixed_bfloat16"
     return [*by_name, *best, usual][0]
 

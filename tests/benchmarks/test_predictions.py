@@ -84,7 +84,7 @@ def _situation(config: Config, folder: Path) -> Situation:
         recipe = recipe_for(config.train, own, Fidelity(data.train, 1))
         facts = worker.inspect(asked(config, device, target, own, recipe, calibrate=True))
     assert facts.calibration is not None
-    return situation_on(config, target.profile, facts, here=True)
+    return situation_on(config, target.profile, facts, here=True, choices=device.policy_choices())
 
 
 def _measured(config: Config, candidates: list[Candidate], folder: Path) -> dict[Candidate, float]:

@@ -23,7 +23,7 @@ from tests.report.hostile import EVIL, hostile_events
 from tests.sample_anatomy import CALIBRATION, sample_anatomy
 from tests.sample_study import sample_events
 from tests.sample_values import OWN
-from tests.study.fake_machine import zen4
+from tests.study.fake_machine import zen4, zen4_without_bf16
 
 
 def test_the_findings_are_those_of_the_same_model_on_the_same_target() -> None:
@@ -57,6 +57,18 @@ def test_rates_that_were_measured_here_are_used_where_the_device_is_the_target()
     there = situation_of(view)
     assert there is not None
     assert there.target == bundled("rtx2060")
+
+
+def test_settings_of_onednn_that_keep_the_device_from_bfloat16_do_so_where_it_is_the_target() -> None:
+    """And nowhere else: what is not here is judged by itself."""
+    device = zen4_without_bf16().to_json()
+    view = study((candidate(batch_size=128), 2.0))
+    view.apply(started(device))
+    view.apply(ev.Inspected(sample_anatomy(), None))
+    assert "no-16-bit-hardware" in {one.kind for one in findings_of(view)}
+    hw = {"name": "cpu_zen4", "title": "Zen 4", "kind": "cpu", "cpu_flags": device["host"]["cpu_flags"]}
+    view.apply(replace(started(device, hw=hw), on_target=False))
+    assert "no-16-bit-hardware" not in {one.kind for one in findings_of(view)}
 
 
 def test_the_widths_are_those_that_were_studied() -> None:

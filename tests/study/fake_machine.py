@@ -10,6 +10,7 @@ from autotune.config.hardware import DeviceKind
 from autotune.hardware.device import Device, detect
 from autotune.hardware.host import Host, read_host
 from autotune.hardware.nvml import NvmlReport, NvmlStatus
+from autotune.hardware.onednn import read_onednn
 from autotune.record import events as ev
 
 
@@ -34,6 +35,13 @@ def zen4() -> Device:
     device = detect({}, read_gpus=lambda: NvmlReport(NvmlStatus(False, "no driver")), read_machine=machine)
     assert device.kind is DeviceKind.cpu
     return device
+
+
+def zen4_without_bf16() -> Device:
+    """The same, where a setting of oneDNN takes its bf16 instructions away."""
+    device = zen4()
+    onednn = read_onednn(device.host.cpu_flags, "x86_64", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}, system="Linux")
+    return replace(device, host=replace(device.host, onednn=onednn))
 
 
 def study_started(folder: Path, on_target: bool = True, objective: str = "throughput") -> ev.StudyStarted:

@@ -15,19 +15,19 @@ from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrialFault
 from autotune.hardware.catalogue import bundled
 from autotune.hardware.device import Target
-from autotune.hardware.policies import PolicyChoice
+from autotune.hardware.policies import PolicyChoice, offered
 from autotune.record import events as ev
 from autotune.record.lines import FILE_NAME, read, read_lines
 from autotune.record.record import Record
 from autotune.record.tape import Resumed, Tape
-from autotune.tasks.inspection import asked, inspect_model
+from autotune.tasks.inspection import asked, choices_for, inspect_model
 from autotune.trial import FailureKind, Stage, Xla
 from autotune.trial.anatomy import ModelAnatomy
 from autotune.worker.protocol import InspectArgs
 from tests.sample_anatomy import sample_anatomy
 from tests.sample_study import sample_events
 from tests.sample_values import CANDIDATES, recipe
-from tests.study.fake_machine import zen4
+from tests.study.fake_machine import zen4, zen4_without_bf16
 
 BEFORE = [event for event in sample_events() if not isinstance(event, ev.Exported)]
 
@@ -173,6 +173,13 @@ def test_the_policy_is_what_was_asked_for_else_the_targets_best_else_the_usual_o
     args = asked(config, zen4(), Target(profile, False, ""), own, recipe(own), calibrate=False)
     assert args.reduced is not None
     assert args.reduced.policy.name == policy
+
+
+def test_settings_of_this_environment_count_where_the_device_is_the_target() -> None:
+    device = zen4_without_bf16()
+    here, away = (Target(device.profile, on_target, "") for on_target in (True, False))
+    assert offered(choices_for(device, here)) == ("float32",)
+    assert offered(choices_for(device, away)) == ("mixed_bfloat16", "float32")
 
 
 def test_what_the_device_is_not_worth_is_not_timed() -> None:
