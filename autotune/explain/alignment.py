@@ -25,16 +25,20 @@ class Aligned:
 
 
 def aligned_sizes(layer: LayerAnatomy, target: Profile, dtypes: Iterable[str], batch: int) -> tuple[Aligned, ...]:
-    """Batch, inputs and outputs of the layer's forward product; nothing for a layer without one."""
+    """Batch, inputs and outputs of the layer's forward product; nothing for a layer without one.
+
+    Of a convolution only the channels count: its product has as many rows as the batch has positions.
+    """
     product = next((one for one in layer.products if not one.backward), None)
     if product is None:
         return ()
-    inputs = layer.inputs[0][-1] if layer.inputs and "Conv" in product.operation else product.k
+    inputs = layer.inputs[0][-1] if layer.inputs and product.is_convolution else product.k
     found = []
     for dtype in dtypes:
         rated = "tf32" if dtype == "float32" and target.has_tensor_cores("tf32") else dtype
+        rows = () if product.is_convolution else (("batch", batch, target.batch_alignment(rated)),)
         for what, size, multiple in (
-            ("batch", batch, target.batch_alignment(rated)),
+            *rows,
             ("inputs", inputs, target.alignment(rated)),
             ("outputs", product.n, target.alignment(rated)),
         ):

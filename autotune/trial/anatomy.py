@@ -44,6 +44,11 @@ class Product:
         """Of a whole step; a multiply-add counts as two."""
         return 2 * self.m * self.n * self.k * self.count * self.times
 
+    @property
+    def is_convolution(self) -> bool:
+        """Whether it is an implicit product, in which the batch is multiplied by the positions of the window."""
+        return "Conv" in self.operation
+
     def grown(self, ratio: float) -> Product:
         """The same product at `ratio` times the batch."""
         size = max(1, round(getattr(self, self.grows) * ratio))

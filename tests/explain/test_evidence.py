@@ -10,13 +10,14 @@ import pytest
 
 from autotune.config.hardware import DeviceKind
 from autotune.explain.advice import advise, batch_sizes, conclusion
+from autotune.explain.alignment import aligned_sizes
 from autotune.explain.assumed import Host
 from autotune.explain.findings import Severity
 from autotune.explain.forecast import Forecaster, Setting
 from autotune.explain.situation import Situation
 from autotune.hardware.catalogue import bundled
 from autotune.hardware.profile import Profile
-from autotune.trial.anatomy import Compiled, ModelAnatomy, Numbers, Ranges, StepAnatomy
+from autotune.trial.anatomy import Compiled, LayerAnatomy, ModelAnatomy, Numbers, Ranges, StepAnatomy
 from tests.explain.inspected import config, found
 from tests.explain.made import CARD, cifar_mlp, model
 
@@ -148,6 +149,25 @@ def test_gradients_are_judged_where_they_are_float16() -> None:
     assert not found("gradients-overflow", in_float32)
     assert not found("gradients-vanish-scaled", in_float32)
     assert not found("gradients-need-scaling", in_float32)
+
+
+def as_convolution(layer: LayerAnatomy) -> LayerAnatomy:
+    return replace(layer, products=tuple(replace(one, operation="Conv2D") for one in layer.products))
+
+
+def test_a_batch_off_the_multiple_does_not_matter_to_convolutions() -> None:
+    """Their products have as many rows as the batch has positions."""
+    facts, settings = model(100, (64, 64), (64, 64), (64, 10)), {"target": "a100_sxm4_40gb", "batch_size": 100}
+    assert found("batch-misaligned", of(facts, **settings))
+    half = reduced_of(facts)
+    first, second, *others = half.layers
+    mixed = replace(half, layers=(as_convolution(first), second, *others))
+    assert found("batch-misaligned", of(replace(facts, reduced=mixed), **settings))
+    large = as_convolution(replace(first, products=tuple(replace(one, count=100) for one in first.products)))
+    convolutional = replace(half, layers=(large, second, *others))
+    assert not found("batch-misaligned", of(replace(facts, reduced=convolutional), **settings))
+    sizes = aligned_sizes(large, bundled("a100_sxm4_40gb"), ["float16"], 100)
+    assert [size.what for size in sizes] == ["inputs", "outputs"]
 
 
 def test_large_inputs_matter_to_float16_alone() -> None:

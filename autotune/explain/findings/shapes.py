@@ -69,9 +69,12 @@ def better_width(width: int, wanted: int) -> int:
 
 @kind("batch-misaligned")
 def batch_misaligned(situation: Situation) -> Iterator[Found]:
-    """The batch off the multiple."""
+    """The batch off the multiple, where products have a dimension of that length: a convolution's is far longer."""
     wanted, batch = situation.target.batch_alignment(_dtype(situation)), situation.batch_size
-    if batch % wanted and _matters(situation):
+    products = [product for layer in situation.layers for product in layer.products]
+    total = sum(product.flops for product in products)
+    of_batch = sum(product.flops for product in products if not product.is_convolution)
+    if batch % wanted and _matters(situation) and total and of_batch / total >= _WORTH:
         yield (
             Severity.HINT,
             "",
@@ -129,7 +132,7 @@ def grouped_convolution(situation: Situation) -> Iterator[Found]:
     grouped = [
         layer
         for layer in situation.layers
-        if any(product.count > 1 and "Conv" in product.operation for product in layer.products)
+        if any(product.count > 1 and product.is_convolution for product in layer.products)
     ]
     if not grouped or forecast is None:
         return
