@@ -151,6 +151,23 @@ def test_gradients_are_judged_where_they_are_float16() -> None:
     assert not found("gradients-need-scaling", in_float32)
 
 
+@pytest.mark.parametrize("target", ["tpu_v5e", "tpu_v6e"])
+def test_a_matrix_unit_gains_nothing_from_less_than_its_width(target: str) -> None:
+    """304 are padded to as many as 300."""
+    assert not found("width-misaligned", of(model(128, (300, 300), (300, 10)), target))
+    (hit,) = found("width-misaligned", of(model(128, (300, 1000), (1000, 10)), target))
+    assert "1000 is no multiple of" in hit.why
+    assert "the matrix unit is" in hit.why
+    assert "1024 units" in hit.fix
+
+
+def test_the_reason_for_a_width_is_that_of_its_multiple() -> None:
+    (coarse,) = found("width-misaligned", of(model(128, (130, 130), (130, 10)), "a100_sxm4_40gb"))
+    assert "130 is no multiple of 8 (tensor cores work best on multiples of 16 bytes)" in coarse.why
+    (fine,) = found("width-misaligned", of(model(128, (130, 1000), (1000, 10)), "a100_sxm4_40gb"))
+    assert "1000 is no multiple of 64 (data-centre parts work best on multiples of 128 bytes)" in fine.why
+
+
 def as_convolution(layer: LayerAnatomy) -> LayerAnatomy:
     return replace(layer, products=tuple(replace(one, operation="Conv2D") for one in layer.products))
 

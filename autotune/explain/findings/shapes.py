@@ -13,7 +13,9 @@ from autotune.trial.anatomy import LayerAnatomy
 _WORTH = 0.05  # of the model's FLOPs
 _VOCABULARY = 1000
 _FEW_CHANNELS = 4
-_COARSE = 8  # the least that every tensor core wants of a 16-bit dtype
+# The least that every tensor core wants of a 16-bit dtype (../shared/HARDWARE.md, rule 1).
+_COARSE = 8
+_COARSE_REASON = "tensor cores work best on multiples of 16 bytes"
 _MOST_GROWTH = 0.1
 
 
@@ -39,28 +41,31 @@ def width_misaligned(situation: Situation) -> Iterator[Found]:
     wanted, outputs = multiple(situation), situation.step.output_layers
     if wanted <= 1 or not _matters(situation):
         return
+    # A matrix unit pads to its whole width: less gains nothing there.
+    multiples = (wanted,) if situation.target.kind is DeviceKind.tpu else (wanted, _COARSE)
     for layer in situation.layers:
         units = layer.settings.get("units") or layer.settings.get("filters")
         if not isinstance(units, int) or layer.name in outputs or _share(situation, layer) < _WORTH:
             continue
-        better = better_width(units, wanted)
+        better = better_width(units, multiples)
         if better == units:
             continue
         own = situation.config.model.widths
-        wide = ",".join(str(better_width(width, wanted)) for width in own)
-        unit = next(one for one in (wanted, _COARSE) if better % one == 0)
+        wide = ",".join(str(better_width(width, multiples)) for width in own)
+        unit = next(one for one in multiples if better % one == 0)
+        reason = situation.target.alignment_reason(_dtype(situation)) if unit == wanted else _COARSE_REASON
         yield (
             Severity.HINT,
             layer.name,
-            f"{units} is no multiple of {unit} ({situation.target.alignment_reason(_dtype(situation))}), and it makes"
-            f" {_share(situation, layer):.0%} of the model's FLOPs; {better} is {better / units - 1:.1%} wider",
+            f"{units} is no multiple of {unit} ({reason}), and it makes {_share(situation, layer):.0%} of the model's"
+            f" FLOPs; {better} is {better / units - 1:.1%} wider",
             f"model.widths=[{wide}]" if units in own else f"{better} units in {layer.name}",
         )
 
 
-def better_width(width: int, wanted: int) -> int:
-    """The next multiple upwards that makes a layer at most a tenth wider, of what is wanted or of 8; else the same."""
-    for unit in (wanted, _COARSE):
+def better_width(width: int, multiples: tuple[int, ...]) -> int:
+    """Upwards to the first of these that makes a layer at most a tenth wider; the same where none does."""
+    for unit in multiples:
         better = math.ceil(width / unit) * unit
         if better <= width * (1 + _MOST_GROWTH):
             return better
