@@ -357,6 +357,12 @@ def swish(*, widths, input_shape, num_classes):
     return of(inputs, head(layers.Flatten()(x), num_classes))
 
 
+def einsum(*, widths, input_shape, num_classes):
+    inputs = keras.Input(input_shape)
+    x = layers.EinsumDense("...x,xy->...y", output_shape=8, name="shared")(inputs)
+    return of(inputs, head(layers.Flatten()(x), num_classes))
+
+
 def regularised(*, widths, input_shape, num_classes):
     inputs, x = hidden(input_shape, kernel_regularizer="l2")
     return of(inputs, head(x, num_classes))

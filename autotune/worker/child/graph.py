@@ -19,6 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from autotune.trial import Products
+from autotune.worker.child.matrices import einsum_indices
 
 # Operation -> the attributes that name the functions it calls.
 _CALLS = {"PartitionedCall": "f", "StatefulPartitionedCall": "f", "While": "body", "StatelessWhile": "body"}
@@ -125,18 +126,9 @@ def _convolution(
 
 
 def _einsum(operation: tf.Operation) -> int | None:
-    """One multiply-add for each combination of indices; dimensions under an ellipsis are aligned from the right."""
-    terms = operation.get_attr("equation").decode().split("->")[0].split(",")
-    sizes: dict[str, int | None] = {}
-    for term, tensor in zip(terms, operation.inputs, strict=True):
-        if tensor.shape.rank is None:
-            return None
-        before, dots, after = term.partition("...")
-        hidden = tensor.shape.rank - len(before) - len(after) if dots else 0
-        labels = [*before, *(f"...{hidden - place}" for place in range(hidden)), *after]
-        for label, size in zip(labels, tensor.shape.as_list(), strict=True):
-            sizes[label] = size if sizes.get(label) in (None, 1) else sizes[label]
-    return _twice(*sizes.values())
+    """One multiply-add for each combination of indices."""
+    found = einsum_indices(operation)
+    return None if found is None else _twice(*found[1].values())
 
 
 def _cudnn_rnn(passes: int) -> Callable[[tf.Operation], int | None]:

@@ -65,23 +65,36 @@ def _matmul(operation: tf.Operation) -> Sizes:
 
 def _einsum(operation: tf.Operation) -> Sizes | None:
     """Indices of both operands and the result are a batch, of both alone are summed, of one are rows or columns."""
-    if len(operation.inputs) != 2:
+    if len(operation.inputs) != 2 or (found := einsum_indices(operation)) is None:
         return None
-    equation = operation.get_attr("equation").decode()
-    if "..." in equation:
-        return None
-    (left, right), result = equation.split("->")[0].split(","), equation.split("->")[1]
-    lengths = {
-        index: int(size)
-        for term, tensor in zip((left, right), operation.inputs, strict=True)
-        for index, size in zip(term, tensor.shape, strict=True)
-    }
+    (a, b, out), lengths = found
 
     def product(indices: set[str]) -> int:
-        return math.prod(lengths[index] for index in indices)
+        return math.prod(int(lengths[index]) for index in indices)
 
-    a, b, out = set(left), set(right), set(result)
     return product((a - b) & out), product((b - a) & out), product((a & b) - out), product(a & b & out)
+
+
+def einsum_indices(operation: tf.Operation) -> tuple[list[set[str]], dict[str, Any]] | None:
+    """The indices of each operand and of the result, and the length of each: None where it is not known.
+
+    Dimensions under an ellipsis are aligned from the right, and one of length 1 is as long as another operand has it.
+    None where a tensor's rank is not known.
+    """
+    tensors = [*operation.inputs, operation.outputs[0]]
+    if any(tensor.shape.rank is None for tensor in tensors):
+        return None
+    operands, result = operation.get_attr("equation").decode().split("->")
+    terms: list[set[str]] = []
+    lengths: dict[str, Any] = {}
+    for term, tensor in zip((*operands.split(","), result), tensors, strict=True):
+        before, dots, after = term.partition("...")
+        hidden = tensor.shape.rank - len(before) - len(after) if dots else 0
+        indices = [*before, *(f"...{hidden - place}" for place in range(hidden)), *after]
+        terms.append(set(indices))
+        for index, size in zip(indices, tensor.shape.as_list(), strict=True):
+            lengths[index] = size if lengths.get(index) in (None, 1) else lengths[index]
+    return terms, lengths
 
 
 def _convolution(

@@ -53,6 +53,16 @@ def test_a_loop_counts_each_of_its_trips() -> None:
     assert {(one.m, one.n) for one in looped} == {(32, 32)}
 
 
+@pytest.mark.parametrize(("data", "rows"), [("features", 32), ("series", 32 * 6)])
+def test_an_einsum_with_an_ellipsis_has_its_products(data: str, rows: int) -> None:
+    """TensorFlow makes the kernel's gradient of each row by itself, and sums them up."""
+    shared = layer(facts("tests.explain.faulty.einsum", data).float32, "shared")
+    inputs = shared.inputs[0][-1]
+    forward, kernel = shared.products
+    assert (forward.m, forward.n, forward.k, forward.count, forward.grows) == (rows, 8, inputs, 1, "m")
+    assert (kernel.backward, kernel.flops, kernel.count, kernel.grows) == (True, forward.flops, rows, "count")
+
+
 def test_the_16_bit_step_is_told_by_its_operations_and_not_by_its_layers() -> None:
     anatomy = facts("tests.explain.faulty.sound")
     assert anatomy.reduced is not None
