@@ -11,14 +11,15 @@ from autotune.trial.anatomy import LayerAnatomy, ModelAnatomy, StepAnatomy
 
 RECURRENT = ("LSTM", "GRU")
 
-# What Keras documents as the conditions of the cuDNN kernels of LSTM and GRU.
-_CUDNN: dict[str, tuple[Any, str]] = {
-    "activation": ("tanh", 'activation="tanh"'),
-    "recurrent_activation": ("sigmoid", 'recurrent_activation="sigmoid"'),
-    "recurrent_dropout": (0, "recurrent_dropout=0"),
-    "unroll": (False, "unroll=False"),
-    "use_bias": (True, "use_bias=True"),
-    "reset_after": (True, "reset_after=True"),
+# What Keras documents as the conditions of the cuDNN kernels of LSTM and GRU: values, and the remedy for all others.
+_CUDNN: dict[str, tuple[tuple[Any, ...], str]] = {
+    "activation": (("tanh",), 'activation="tanh"'),
+    "recurrent_activation": (("sigmoid",), 'recurrent_activation="sigmoid"'),
+    "recurrent_dropout": ((0,), "recurrent_dropout=0"),
+    "unroll": ((False,), "unroll=False"),
+    "use_bias": ((True,), "use_bias=True"),
+    "reset_after": ((True,), "reset_after=True"),
+    "use_cudnn": (("auto", True), 'use_cudnn="auto"'),
 }
 
 # What TensorFlow hands to the device for such a layer, forward and backward: cuDNN's two calls, transposed series,
@@ -31,7 +32,7 @@ def without_cudnn(layer: LayerAnatomy) -> list[tuple[str, Any, str]]:
     return [
         (key, layer.settings[key], remedy)
         for key, (wanted, remedy) in _CUDNN.items()
-        if key in layer.settings and layer.settings[key] != wanted
+        if key in layer.settings and layer.settings[key] not in wanted
     ]
 
 

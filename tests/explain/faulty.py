@@ -307,6 +307,7 @@ def recurrent(**settings: Any) -> Any:
 lstm = recurrent()
 lstm_dropping = recurrent(recurrent_dropout=0.2)
 lstm_stateful = recurrent(stateful=True)
+lstm_refusing = recurrent(use_cudnn=False)
 
 
 def _chain(self, x):

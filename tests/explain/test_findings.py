@@ -131,6 +131,14 @@ def test_a_fault_is_found_where_it_is_and_nowhere_else(kind: str) -> None:
     assert not found(kind, sound.situation())
 
 
+def test_a_recurrent_layer_that_refuses_cudnn_is_found() -> None:
+    """Keras does not tell of it in the layer's configuration."""
+    (hit,) = found("rnn-without-cudnn", Case("lstm_refusing", "series").situation())
+    assert hit.layer == "cells"
+    assert "use_cudnn=False" in hit.why
+    assert hit.fix == 'use_cudnn="auto"'
+
+
 def test_an_overflow_is_found_beside_a_sound_layer_of_the_same_name() -> None:
     assert [hit.layer for hit in found("activation-overflows", Case("blocks").situation())] == ["fc"]
 

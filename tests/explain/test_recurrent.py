@@ -48,6 +48,11 @@ def situation(target: str, **settings: object) -> Situation:
     return Situation.of(config(), made, Forecaster(made, bundled(target)))
 
 
+@pytest.mark.parametrize(("use_cudnn", "by_cudnn"), [("auto", True), (True, True), (False, False)])
+def test_a_layer_that_refuses_cudnn_runs_its_loop(use_cudnn: object, by_cudnn: bool) -> None:
+    assert in_cudnn(recurrent(use_cudnn=use_cudnn), bundled("rtx2060")) is by_cudnn
+
+
 def test_a_gpu_runs_it_in_a_few_kernels() -> None:
     gpu, loop = situation("rtx2060"), situation("rtx2060", recurrent_dropout=0.2)
     cells, looped = gpu.facts.float32.layers[0], loop.facts.float32.layers[0]

@@ -121,12 +121,16 @@ def elements(weights: list[Any]) -> int:
 
 
 def _settings(layer: keras.Layer) -> dict[str, Any]:
-    """The plain entries of the configuration; a layer of a person's own may not be able to tell them."""
+    """The plain entries of the configuration; a layer of a person's own may not be able to tell them.
+
+    Keras 3.15 leaves `use_cudnn` out of the configuration of LSTM and GRU.
+    """
     try:
         config = layer.get_config()
     except Exception:  # noqa: BLE001 (a person's own get_config can raise anything, and none is needed)
         return {}
-    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in config.items()}
+    told = {**config, "use_cudnn": vars(layer)["use_cudnn"]} if "use_cudnn" in vars(layer) else config
+    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
     return {key: value for key, value in plain.items() if _is_plain(value)}
 
 
