@@ -229,19 +229,23 @@ def calibrated(
         feed_ms: in which the host makes a batch [ms]; None if it was not timed.
         batch_size: of that batch.
     """
+    host = Host(calibration.call_ms, feed_ms or 0.0, calibration.operation_us, "a measurement here", batch_size)
+    return Forecaster(facts, with_rates(target, calibration), host, MEASURED, calibration.new_memory_gb_s)
+
+
+def with_rates(profile: Profile, calibration: Calibration) -> Profile:
+    """A profile with the rates that were measured on that device, and none but those."""
     peaks = tuple(sorted(calibration.tflops.items()))
     slower = calibration.new_memory_gb_s
     new = "" if slower is None else f" ({slower:.3g} GB/s for results of {LARGE_BYTES >> 20} MiB and more)"
-    measured = replace(
-        target,
+    return replace(
+        profile,
         peaks=peaks,
         bandwidth_gb_s=calibration.bandwidth_gb_s,
         flop_per_clock_per_core=(),
         source=f"measured here: {', '.join(f'{rate * 1e3:.3g} GFLOP/s in {dtype}' for dtype, rate in peaks)},"
         f" {calibration.bandwidth_gb_s:.3g} GB/s{new}; others who use this machine lower them",
     )
-    host = Host(calibration.call_ms, feed_ms or 0.0, calibration.operation_us, "a measurement here", batch_size)
-    return Forecaster(facts, measured, host, MEASURED, calibration.new_memory_gb_s)
 
 
 def settings(policies: Iterable[str], batch_sizes: Iterable[int], *, xla: Iterable[bool]) -> tuple[Setting, ...]:

@@ -11,16 +11,15 @@ trial's batch, so they are known for the user's own widths only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autotune.explain.costs import layer_costs
-from autotune.explain.forecast import Forecaster
+from autotune.explain.forecast import Forecaster, with_rates
 from autotune.explain.recorded import bare_device, device_profile
 from autotune.explain.recurrent import on_target
 from autotune.hardware.profile import Profile
 from autotune.record.view import StudyView, TrialView
 from autotune.trial import Effect
-from autotune.trial.anatomy import Calibration
 
 _DTYPES = ("float32", "tf32", "bfloat16", "float16")
 
@@ -113,18 +112,13 @@ def rates(view: StudyView) -> Rates | None:
         return None
     calibration = view.inspected.anatomy.calibration if view.inspected and view.inspected.anatomy else None
     source = f"published for {profile.title}"
-    if calibration is not None and not _refuted(view, calibrated := _calibrated(profile, calibration)):
+    if calibration is not None and not _refuted(view, calibrated := with_rates(profile, calibration)):
         profile, source = calibrated, "measured on this machine at the end of the study"
     else:
         calibration = None
     known = [(dtype, peak) for dtype in _DTYPES if (peak := profile.peak_tflops(dtype)) is not None]
     ceilings = tuple(Ceiling(dtype, peak, source) for dtype, peak in known)
     return Rates(profile, ceilings, source, calibration is not None)
-
-
-def _calibrated(profile: Profile, found: Calibration) -> Profile:
-    peaks = tuple(sorted(found.tflops.items()))
-    return replace(profile, peaks=peaks, bandwidth_gb_s=found.bandwidth_gb_s, flop_per_clock_per_core=())
 
 
 def _refuted(view: StudyView, profile: Profile) -> bool:
