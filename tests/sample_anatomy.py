@@ -50,6 +50,7 @@ def rich_anatomy() -> ModelAnatomy:
     return replace(
         made,
         float32=step,
+        targets=replace(made.targets, whole_x=True),
         ranges=replace(made.ranges, activations=numbers),
         compiled=compiled,
         failures={"16 bit": "no such kernel"},

@@ -236,7 +236,7 @@ class Targets:
         examples: in the training part.
         x_low, x_high: of the inputs, as training gets them.
         y_low, y_high, y_spread: of the targets; the last is the standard deviation.
-        whole_x: whether all inputs are whole numbers, such as ids.
+        whole_x: of records of older versions; nothing reads it.
     """
 
     examples: int
@@ -245,8 +245,8 @@ class Targets:
     y_low: float
     y_high: float
     y_spread: float
-    whole_x: bool
     labels: bool
+    whole_x: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

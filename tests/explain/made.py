@@ -79,7 +79,7 @@ def model(batch: int, *sizes: tuple[int, int], **more: Any) -> ModelAnatomy:
     made = ModelAnatomy(
         float32=step("float32", batch, 4, *sizes),
         reduced=step("mixed_float16", batch, 2, *sizes),
-        targets=Targets(45_000, 0.0, 1.0, 0.0, 9.0, 2.9, whole_x=False, labels=True),
+        targets=Targets(45_000, 0.0, 1.0, 0.0, 9.0, 2.9, labels=True),
         ranges=Ranges(batch, numbers, numbers, 0.001, 0.0, 2.0**15, 0.0, 1.0, 0.0),
         reused=False,
         compiled=None,

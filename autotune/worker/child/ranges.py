@@ -28,7 +28,6 @@ def targets_of(part: Any) -> Targets:
         y_low=float(y.min()),
         y_high=float(y.max()),
         y_spread=float(y.std()),
-        whole_x=bool((x == np.round(x)).all()),
         labels=y.dtype.kind in "iu",
     )
 
