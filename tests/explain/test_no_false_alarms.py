@@ -36,7 +36,7 @@ def test_models_of_this_package(
 
 @pytest.mark.parametrize(("builder", "true"), NETS)
 def test_nets_of_many_convolutions(builder: str, true: set[str]) -> None:
-    anatomy = facts(builder, "small images", batch_size=8, optimizer="sgd")
+    anatomy = facts(f"tests.explain.peculiar.{builder}", "small images", batch_size=8, optimizer="sgd")
     found = findings(situation(anatomy, batch_size=8, optimizer="sgd"))
     assert {one.kind for one in found} <= SMALL_BATCH | true | {"output-16-bit", "memory-bound"}
     assert [one.kind for one in found if one.severity is Severity.PROBLEM] == ["output-16-bit"]

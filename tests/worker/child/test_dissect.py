@@ -56,7 +56,7 @@ def test_a_loop_counts_each_of_its_trips() -> None:
 @pytest.mark.parametrize(("data", "rows"), [("features", 32), ("series", 32 * 6)])
 def test_an_einsum_with_an_ellipsis_has_its_products(data: str, rows: int) -> None:
     """TensorFlow makes the kernel's gradient of each row by itself, and sums them up."""
-    shared = layer(facts("tests.explain.faulty.einsum", data).float32, "shared")
+    shared = layer(facts("tests.explain.peculiar.einsum", data).float32, "shared")
     inputs = shared.inputs[0][-1]
     forward, kernel = shared.products
     assert (forward.m, forward.n, forward.k, forward.count, forward.grows) == (rows, 8, inputs, 1, "m")
@@ -75,7 +75,7 @@ def test_the_16_bit_step_is_told_by_its_operations_and_not_by_its_layers() -> No
 
 def test_layers_without_names_are_the_same_in_both_steps() -> None:
     """Keras calls the second model's layers dense_3 and so on."""
-    anatomy = facts("tests.explain.faulty.nameless")
+    anatomy = facts("tests.explain.peculiar.nameless")
     assert anatomy.reduced is not None
     own = [[one.name for one in step.layers if not one.is_outside] for step in (anatomy.reduced, anatomy.float32)]
     assert own[0] == own[1]
@@ -130,7 +130,7 @@ def test_what_this_host_can_do_is_measured() -> None:
 
 
 def test_what_is_outside_of_the_layers_grows_with_the_batch_and_is_not_the_optimizers() -> None:
-    small, large = (facts("tests.explain.faulty.swish", "images", batch_size=size).float32 for size in (16, 32))
+    small, large = (facts("tests.explain.peculiar.swish", "images", batch_size=size).float32 for size in (16, 32))
     one, other = layer(small, "(outside the layers)"), layer(large, "(outside the layers)")
     assert other.batch_bytes == 2 * one.batch_bytes > 1000 * one.weight_bytes
     assert [(each.m, each.n, each.k, each.count) for each in one.products if not each.backward] == [(32, 32, 14, 224)]
@@ -158,7 +158,7 @@ def test_an_activation_as_large_as_a_weight_is_no_weight(size: int) -> None:
 
 
 def test_a_penalty_on_weights_does_not_grow_with_the_batch() -> None:
-    small, large = (facts("tests.explain.faulty.regularised", batch_size=size).float32 for size in (32, 64))
+    small, large = (facts("tests.explain.peculiar.regularised", batch_size=size).float32 for size in (32, 64))
     plain = facts("tests.explain.faulty.sound").float32
     one, other = layer(small, "(loss)"), layer(large, "(loss)")
     assert one.weight_bytes == other.weight_bytes > layer(plain, "(loss)").weight_bytes
@@ -166,7 +166,7 @@ def test_a_penalty_on_weights_does_not_grow_with_the_batch() -> None:
 
 
 def test_a_model_that_takes_one_batch_alone_is_traced_with_that() -> None:
-    step = facts("tests.explain.faulty.alone").float32
+    step = facts("tests.explain.peculiar.alone").float32
     assert layer(step, "hidden").output == (32, 16)
     assert {one.m for one in layer(step, "hidden").products if not one.backward} == {32}
 
@@ -181,7 +181,7 @@ def test_a_model_that_takes_one_batch_alone_is_traced_with_that() -> None:
     ],
 )
 def test_a_builders_loss_is_told_as_keras_spells_it(builder: str, loss: str, known: bool, from_logits: bool) -> None:
-    anatomy = facts(f"tests.explain.faulty.{builder}", "targets", loss="mse")
+    anatomy = facts(f"tests.explain.peculiar.{builder}", "targets", loss="mse")
     assert anatomy.compiled is not None
     assert (anatomy.compiled.loss, anatomy.compiled.known, anatomy.compiled.from_logits) == (loss, known, from_logits)
     assert anatomy.loss == "mean_squared_error"
@@ -199,7 +199,7 @@ def test_gradients_of_outputs_are_those_of_the_users_batch() -> None:
 
 
 def test_zero_weights_behind_a_layer_do_not_cut_it_off() -> None:
-    ranges = facts("tests.explain.faulty.zero_head", loss="sparse_categorical_crossentropy").ranges
+    ranges = facts("tests.explain.peculiar.zero_head", loss="sparse_categorical_crossentropy").ranges
     assert ranges is not None
     assert ranges.gradients["hidden"].largest == 0
 
