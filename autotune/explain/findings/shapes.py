@@ -13,7 +13,7 @@ from autotune.trial.anatomy import LayerAnatomy
 _WORTH = 0.05  # of the model's FLOPs
 _VOCABULARY = 1000
 _FEW_CHANNELS = 4
-# The least that every tensor core wants of a 16-bit dtype (../shared/HARDWARE.md, rule 1).
+# The least that every tensor core wants of a 16-bit dtype: 16 bytes.
 _COARSE = 8
 _COARSE_REASON = "tensor cores work best on multiples of 16 bytes"
 _MOST_GROWTH = 0.1
