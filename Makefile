@@ -42,7 +42,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -m venv $(VENV)
 	@echo "Installing into $(VENV) (TensorFlow is large: this takes a few minutes, once)"
 	@$(PIP) install --quiet --no-compile --requirement requirements.lock
-	@$(PY) -m compileall -qq -j 0 $(VENV)/lib || true
+	@$(PY) -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -6,8 +6,8 @@ start-up        until the first line: worker, data, framework, MLflow and its st
                 probe or the export had to wait for, taken to start as the first one did (its `start_s`)
 compile         `build_s` and `first_step_s` of each probe: building, tracing, XLA and one step; in a fresh process
                 those of the baseline too, which its own probe tells
-timed steps     blocks of candidate and baseline, warm-up blocks (taken to be as long; of the baseline one a probe, since
-                it stood idle), and those of the pipeline; in a fresh process the baseline's first warm-up too
+timed steps     blocks of candidate and baseline, warm-up blocks (taken to be as long; of the baseline one a probe,
+                since it stood idle), and those of the pipeline; in a fresh process the baseline's first warm-up too
 training        whole training requests: building, tracing, steps, evaluation, keeping the model
 around steps    what is left of probe requests: a `fit` call's own start and end around each block, its lead-in, waits
                 for an idle device, reading the machine's conditions

@@ -32,7 +32,8 @@ def one_line(done: Any) -> str:
     ("arguments", "said"),
     [
         (("hw=rtx2060", "hw.on_mismatch=error"), "hw.on_mismatch=error wants the target itself"),
-        (("model=misnamed",), "did you mean models.net.build?"),
+        # A multirun makes this mistake always, see below.
+        pytest.param(("model=misnamed",), "did you mean models.net.build?", marks=pytest.mark.long),
         pytest.param(
             ("constraint._target_=scores.eror_rate",), "did you mean scores.error_rate?", marks=pytest.mark.long
         ),
@@ -62,6 +63,7 @@ def test_a_multirun_of_plans_goes_on_after_a_mistake_and_returns_the_worst(tmp_p
     done = person.autotune("-m", "task=plan", "model=misnamed,my_net", "tracking=off", *arguments)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
+    assert "did you mean models.net.build?" in done.stderr
     first, second = done.stdout.splitlines()[-2:]
     assert first.startswith("job 0: a mistake in what was asked for (2): task=plan model=misnamed")
     assert second.startswith("job 1: done (0): task=plan model=my_net")

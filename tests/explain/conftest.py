@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from autotune.trust import trusting
+from tests.framework import set_aside
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +18,7 @@ def _trusted(request: pytest.FixtureRequest) -> Iterator[None]:
             return
         import keras
 
+        set_aside()
         before = keras.config.dtype_policy()
         yield
         keras.config.set_dtype_policy(before)

@@ -19,7 +19,8 @@ SOUND = [
 # As Keras's applications do, they end in a softmax of the policy's dtype: that is no false alarm.
 NETS = [
     pytest.param("mobilenet", {"grouped-convolution"}, marks=pytest.mark.long),
-    ("vgg16", {"gradients-need-scaling"}),  # without normalisation they do vanish in so deep a net
+    # Without normalisation they do vanish in so deep a net.
+    pytest.param("vgg16", {"gradients-need-scaling"}, marks=pytest.mark.long),
     pytest.param("resnet50", set(), marks=pytest.mark.long),
     ("residual", {"few-channels"}),
 ]

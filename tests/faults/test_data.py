@@ -82,7 +82,7 @@ def test_a_study_is_not_resumed_on_other_data(person: Person) -> None:
     assert study.run("study.resume=true", "study.accept_changes=true").returncode == 0, "the data are back"
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.5, 0.999])
+@pytest.mark.parametrize("kept", [0.5, *(pytest.param(kept, marks=pytest.mark.long) for kept in (0.0, 0.999))])
 def test_a_damaged_file_is_one_line_and_leaves_nothing(person: Person, kept: float) -> None:
     path = person.folder / "arrays.npz"
     rng = np.random.default_rng(0)

@@ -70,6 +70,7 @@ def test_an_output_folder_on_a_read_only_disk_is_refused_before_anything_is_meas
     assert "output.root must be" in done.stderr
 
 
+@pytest.mark.long  # a home that cannot be written is tried with such a place always
 def test_a_place_for_temporary_files_without_room_is_done_without(
     person: Person, undisturbed: Rehearsed, mounted: Mount, monkeypatch: pytest.MonkeyPatch
 ) -> None:

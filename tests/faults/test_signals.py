@@ -90,6 +90,7 @@ def ended(process: subprocess.Popen[str], what: str) -> None:
     process.communicate()
 
 
+@pytest.mark.long  # one that dies at every place is tried always
 def test_a_worker_that_somebody_kills_is_replaced_and_nothing_else_happens(
     person: Person, undisturbed: Rehearsed
 ) -> None:

@@ -148,7 +148,10 @@ def assert_told(failed: dict[int, Failure], batches: dict[str, int]) -> None:
     ("place", "kind", "status", "said"),
     [
         ("open", "sigkill", 1, "the worker does not start: the worker died of SIGKILL during open"),
-        ("start", "sigsegv", 1, "the worker does not start: the worker died of SIGSEGV during start"),
+        pytest.param(
+            *("start", "sigsegv", 1, "the worker does not start: the worker died of SIGSEGV during start"),
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             *("prepare", "exits_with_3", 1, "the worker does not start: the worker ended with status 3 during prepare"),
             marks=pytest.mark.long,

@@ -22,7 +22,7 @@ _EVERY = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 }
 
-settings.register_profile("short", max_examples=12, derandomize=True, database=None, **_EVERY)
+settings.register_profile("short", max_examples=6, derandomize=True, database=None, **_EVERY)
 settings.register_profile(
     "long",
     max_examples=max(1, _CASES),

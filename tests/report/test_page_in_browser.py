@@ -145,7 +145,7 @@ def lightness(colour: str) -> float:
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
 
 
-@pytest.mark.parametrize("width", [360, 390, 768, 1280])
+@pytest.mark.parametrize("width", [360, *(pytest.param(width, marks=pytest.mark.long) for width in (390, 768)), 1280])
 def test_no_width_makes_the_page_scroll_sideways(browser: Browser, report: str, width: int) -> None:
     page = opened(browser, report, width=width, height=800, touch=width < 500)
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")

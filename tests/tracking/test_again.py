@@ -77,7 +77,7 @@ def test_another_study_of_the_same_name_is_another_one(store: Store) -> None:
     assert len(runs(store)) == 20
 
 
-@pytest.mark.parametrize("killed_at", [1, 7, 30, 45, 60])
+@pytest.mark.parametrize("killed_at", [1, pytest.param(7, marks=pytest.mark.long), 30, 60])
 def test_a_study_that_was_killed_and_resumed_is_one_study(config: Config, store: Store, killed_at: int) -> None:
     events = sample_events()
     killed = MlflowSink(config, STUDY, store=store)
@@ -223,7 +223,7 @@ class Breaking:
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("at", [1, 2, 3, 4, 5, 11, 18, 29])
+@pytest.mark.parametrize("at", [1, 2, *(pytest.param(at, marks=pytest.mark.long) for at in (3, 4, 18)), 5, 11, 29])
 def test_wherever_it_breaks_the_next_attempt_makes_it_whole(
     store: Store, at: int, after: bool, whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

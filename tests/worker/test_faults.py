@@ -112,7 +112,7 @@ def test_a_path_that_is_not_utf_8_comes_back_as_it_went(faulty: Start) -> None:
 
 def test_signs_of_life_keep_a_long_request_alive_and_silence_ends_it(faulty: Start) -> None:
     worker = faulty()
-    assert worker.ask("signs_of_life", {"count": 10, "pause_s": 0.5}, None, 3.0) == "done"
+    assert worker.ask("signs_of_life", {"count": 10, "pause_s": 0.2}, None, 1.5) == "done"
     fault = worker.fault_of("sleep", None, 1.0)
     assert (fault.kind, fault.message) == (
         FailureKind.TIMEOUT,

@@ -58,7 +58,7 @@ PARENT = """
 
     worker = FaultyWorker(Path("log"))
     try:
-        worker.ask("{operation}", {{"most_mb": 1000}}, 10.0)
+        worker.ask("{operation}", {{"most_mb": 1000}}, 4.0)
     except TrialFault as fault:
         print(fault.kind.value, fault.message)
 """
@@ -77,7 +77,7 @@ def small_group() -> Iterator[Path]:
         ("eat", "the worker died of SIGKILL during eat: the kernel's out-of-memory killer ended it"),
         (
             "eat_in_a_fork",
-            "eat_in_a_fork ran past its time limit of 10 s, after the kernel's out-of-memory killer had ended a process"
+            "eat_in_a_fork ran past its time limit of 4 s, after the kernel's out-of-memory killer had ended a process"
             " here",
         ),
     ],

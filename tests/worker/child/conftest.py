@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.framework import set_aside
 from tests.worker import people
 
 
@@ -23,6 +24,7 @@ def _person(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         return
     import keras
 
+    set_aside()
     people.write(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])  # a person's folder is put on it, for good
