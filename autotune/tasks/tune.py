@@ -101,8 +101,7 @@ def _report_alone(config: Config, earlier: Earlier) -> int:
 def _mlflow(config: Config, study: str) -> Iterator[MlflowSink | None]:
     """The MLflow sink with its store open: making a new database would disturb the first timed steps.
 
-    An interruption before there is a record to close it must not leave the database half made, which no later run could
-    open, or the run running for ever.
+    An interruption before there is a record to close it must not leave the run running for ever.
     """
     if not config.tracking.enabled:
         yield None

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
-import sqlite3
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import TrackingError
 from autotune.masking import masked
+from autotune.tracking import database
 from autotune.tracking.experiment import furnish
 from autotune.tracking.uri import Store
 
@@ -30,8 +27,6 @@ ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-LOCK_WAIT_S = 60.0  # the migrations of a new database take 5 s on a small machine; several processes may queue
-BUSY_WAIT_S = 5.0  # SQLite's own default wait for another writer
 _LONGEST_REASON = 200  # in characters
 
 # What these say below the level is of no use to a person: tables made, requests retried, and what is raised anyway.
@@ -68,9 +63,6 @@ def set_environment() -> None:
 def prepare(store: Store, experiment: str) -> OpenStore:
     """Import MLflow, create or open the store, and create the experiment; seconds the first time.
 
-    Two first uses of one SQLite file at once both run MLflow's migrations and one of them fails, so a lock file
-    beside the database lets one process (and one thread) in at a time.
-
     Raises:
         TrackingError: the store cannot be reached, or cannot be written.
     """
@@ -82,7 +74,7 @@ def prepare(store: Store, experiment: str) -> OpenStore:
     try:
         if store.artifacts:
             Path(store.artifacts).mkdir(parents=True, exist_ok=True)
-        with _alone(store.sqlite_file):
+        with database.alone(store.sqlite_file) if store.sqlite_file else nullcontext():
             client = MlflowClient(store.uri)
             _connect_anew(client)
             opened = OpenStore(store, client, _experiment_id(client, experiment, store.artifacts))
@@ -135,43 +127,3 @@ def _experiment_id(client: MlflowClient, name: str, artifacts: str | None) -> st
     if found.lifecycle_stage == "deleted":  # its name stays taken until the store is purged
         client.restore_experiment(found.experiment_id)
     return str(found.experiment_id)
-
-
-@contextmanager
-def _alone(database: Path | None) -> Iterator[None]:
-    """Hold the database's lock file, with the database known to be writable; nothing for other kinds of store."""
-    if database is None:
-        yield
-        return
-    database.parent.mkdir(parents=True, exist_ok=True)
-    with database.with_name(database.name + ".lock").open("a") as lock:
-        _lock(lock.fileno(), database)
-        _check_writable(database)
-        yield
-
-
-def _lock(descriptor: int, database: Path) -> None:
-    deadline = time.monotonic() + LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise TrackingError(
-                    f"another process has been preparing {database} for over {LOCK_WAIT_S:.0f} s"
-                ) from None
-            time.sleep(0.1)
-        else:
-            return
-
-
-def _check_writable(database: Path) -> None:
-    # MLflow retries a database that cannot be opened for half an hour; this asks once.
-    try:
-        with closing(sqlite3.connect(database, timeout=BUSY_WAIT_S)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            [version] = connection.execute("PRAGMA user_version").fetchone()
-            connection.execute(f"PRAGMA user_version = {version}")  # a read-only file is noticed by writing only
-            connection.rollback()
-    except sqlite3.Error as error:
-        raise TrackingError(f"cannot write the MLflow store {database}: {error}") from None

@@ -19,8 +19,8 @@ from autotune.errors import TrackingError
 from autotune.record.events import SinkFailed
 from autotune.record.lines import FILE_NAME, read
 from autotune.record.record import Record
+from autotune.tracking import database
 from autotune.tracking import sink as sinks
-from autotune.tracking import store as stores
 from autotune.tracking.sink import MlflowSink
 from autotune.tracking.uri import Store, store_in_force
 from tests.sample_study import sample_events
@@ -34,7 +34,7 @@ _HALF = 40
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short pauses."""
-    monkeypatch.setattr(stores, "BUSY_WAIT_S", 0.2)
+    monkeypatch.setattr(database, "BUSY_WAIT_S", 0.2)
     monkeypatch.setattr(sinks, "FIRST_PAUSE_S", 0.1)
     monkeypatch.setattr(sinks, "LONGEST_PAUSE_S", 0.5)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import TrackingError
+from autotune.tracking import database
 from autotune.tracking import store as stores
 from autotune.tracking.uri import Store
 
@@ -71,7 +72,7 @@ def test_a_deleted_experiment_is_used_again(store: Store) -> None:
 
 
 def test_a_locked_database_is_given_up_in_seconds(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "BUSY_WAIT_S", 0.2)
+    monkeypatch.setattr(database, "BUSY_WAIT_S", 0.2)
     assert store.sqlite_file is not None
     with closing(sqlite3.connect(store.sqlite_file)) as other:
         other.execute("BEGIN EXCLUSIVE")
