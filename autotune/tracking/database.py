@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from autotune.errors import TrackingError
 
@@ -38,6 +39,15 @@ def alone(database: Path) -> Iterator[None]:
 def is_empty(database: Path) -> bool:
     """Whether nothing was ever written to it."""
     return not database.exists() or database.stat().st_size == 0
+
+
+def is_half_made(database: Path) -> bool:
+    """Whether its tables hold not even the experiment that MLflow makes last, as after a kill in its migrations."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, timeout=BUSY_WAIT_S)) as found:
+            return found.execute("SELECT 1 FROM experiments UNION ALL SELECT 1 FROM runs").fetchone() is None
+    except sqlite3.Error:  # it has no such tables: it may be anybody's
+        return False
 
 
 def _lock(descriptor: int, database: Path) -> None:

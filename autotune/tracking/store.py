@@ -67,11 +67,10 @@ def prepare(store: Store, experiment: str) -> OpenStore:
         TrackingError: the store cannot be reached, or cannot be written.
     """
     set_environment()
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    _quiet()
     try:
+        from mlflow import MlflowClient
+
+        _quiet()
         if store.artifacts:
             Path(store.artifacts).mkdir(parents=True, exist_ok=True)
         with database.alone(store.sqlite_file) if store.sqlite_file else nullcontext():
@@ -80,8 +79,16 @@ def prepare(store: Store, experiment: str) -> OpenStore:
             opened = OpenStore(store, client, _experiment_id(client, experiment, store.artifacts))
             furnish(client, opened.experiment_id)
             return opened
-    except (MlflowException, OSError) as error:
-        raise TrackingError(f"cannot open the MLflow store {store}: {reason(error)}") from None
+    except TrackingError:
+        raise
+    except Exception as error:  # noqa: BLE001 (databases, their drivers, HTTP clients: all raise their own)
+        raise TrackingError(f"cannot open the MLflow store {store}: {reason(error)}{_remedy(store)}") from None
+
+
+def _remedy(store: Store) -> str:
+    if store.sqlite_file is None or not database.is_half_made(store.sqlite_file):
+        return ""
+    return f"; its making was cut off, nothing is in it: delete {store.sqlite_file}, and the next study makes it anew"
 
 
 def reason(error: BaseException) -> str:

@@ -111,8 +111,29 @@ def _check_remote(uri: str, source: str) -> None:
                 f"{source} must have a host, and a port from 1 to 65535 if any, but got {_shown(uri)!r}:"
                 " write / ? # and @ in a password as %2F %3F %23 and %40"
             )
-    elif scheme not in (*_DATABASES, *_OTHERS) and scheme not in entry_points(group=_PLUGINS).names:
+    elif scheme in _DATABASES:
+        _check_driver(uri, source)
+    elif scheme not in _OTHERS and scheme not in entry_points(group=_PLUGINS).names:
         raise ConfigError(
             f"{source} must begin with sqlite, http, https or another kind of store that this MLflow knows,"
             f" but got {_shown(uri)!r}"
         )
+
+
+def _check_driver(uri: str, source: str) -> None:
+    """Refuse a database that no connection can be made to from here: MLflow asks SQLAlchemy, too."""
+    from sqlalchemy.engine import make_url
+
+    try:
+        make_url(uri).get_dialect().import_dbapi()
+    except ImportError as error:
+        raise ConfigError(
+            f"{source} must be a database whose driver is installed, but got {_shown(uri)!r}:"
+            f" install {error.name or error}, or name another one, such as postgresql+psycopg2://..."
+        ) from None
+    except Exception:  # noqa: BLE001 (of several kinds, and they quote the password)
+        raise ConfigError(
+            f"{source} must be an address that SQLAlchemy reads, such as sqlite:///path/mlflow.db or"
+            f" postgresql://user:password@host/name, in small letters, but got {_shown(uri)!r}:"
+            " write / ? # and @ in a password as %2F %3F %23 and %40"
+        ) from None

@@ -173,6 +173,19 @@ def test_a_store_that_stays_away_is_one_line_of_the_record_with_the_command_for_
     assert "secret" not in (failure.message + caplog.text).replace("holds a secret", "")
 
 
+def test_a_store_that_cannot_be_opened_is_away_and_no_fault_of_the_sink(
+    config: Config, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its driver raises `ModuleNotFoundError` here; a database of another program raises SQLAlchemy's own."""
+    sink = MlflowSink(config, STUDY, store=Store("mysql+pymysql://me:S3cret@host/db", str(tmp_path)), flush_s=0.1)
+    sink.start()
+    assert sink.run_id() is None
+    tell(sink, sample_events()[:_HALF])
+    with pytest.raises(TrackingError, match=r"^40 of 40 events .*mysql\+pymysql://\*\*\*@host.* task=sync") as raised:
+        sink.close()
+    assert "S3cret" not in str(raised.value) + caplog.text
+
+
 def test_the_wait_at_the_end_is_what_the_caller_allows(config: Config, store: Store) -> None:
     assert store.sqlite_file is not None
     sink = MlflowSink(config, STUDY, store=store)

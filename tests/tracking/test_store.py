@@ -87,6 +87,28 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
         stores.prepare(Store(f"sqlite:///{file}", str(tmp_path / "mlartifacts")), "mine")
 
 
+def test_a_driver_that_is_missing_leaves_the_study_as_any_other_failure(tmp_path: Path) -> None:
+    with pytest.raises(TrackingError, match=r"MLflow store mysql\+pymysql://\*\*\*@host/db: .*'pymysql'"):
+        stores.prepare(Store("mysql+pymysql://me:secret@host/db", str(tmp_path / "mlartifacts")), "mine")
+
+
+def test_a_database_whose_making_was_cut_off_is_told_what_to_do_with(tmp_path: Path) -> None:
+    """As versions before made it; MLflow then goes on with its migrations, and cannot."""
+    file = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(file)) as half:
+        for table in ("experiments", "runs", "alembic_version"):
+            half.execute(f"CREATE TABLE {table} (version_num)")
+        half.execute("INSERT INTO alembic_version VALUES ('what no version has')")
+        half.commit()
+        with pytest.raises(TrackingError, match=f"cannot open .*: delete {file}, and the next study makes it anew"):
+            stores.prepare(Store(f"sqlite:///{file}", str(tmp_path / "mlartifacts")), "mine")
+        half.execute("INSERT INTO experiments VALUES ('mine')")
+        half.commit()
+        with pytest.raises(TrackingError, match="cannot open") as raised:
+            stores.prepare(Store(f"sqlite:///{file}", str(tmp_path / "mlartifacts")), "mine")
+        assert "delete" not in str(raised.value)
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TrackingError, match="cannot open the MLflow store"):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -34,9 +36,12 @@ def test_the_configuration_comes_before_the_variable_and_that_before_the_default
     )
 
 
-def test_a_server_decides_where_artifacts_go_and_a_database_does_not(tmp_path: Path) -> None:
+def test_a_server_decides_where_artifacts_go_and_a_database_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert store_in_force(TrackingConfig(uri="https://host"), tmp_path, {}).artifacts is None
-    database = store_in_force(TrackingConfig(uri="postgresql://host/db"), tmp_path, {})
+    monkeypatch.setitem(sys.modules, "pymysql", ModuleType("pymysql"))
+    database = store_in_force(TrackingConfig(uri="mysql+pymysql://host/db"), tmp_path, {})
     assert database.artifacts == str(tmp_path / "mlartifacts")
     assert database.sqlite_file is None
 
@@ -62,12 +67,23 @@ def test_a_relative_sqlite_address_becomes_absolute(tmp_path: Path, monkeypatch:
         "http://host:port",
         "http://host:70000",
         "http://me:pass/word@host",
+        "SQLITE:///mlflow.db",
+        "POSTGRESQL://host/db",
+        "postgresql+nonsense://host/db",
+        "mysql://me@host:port/db",
     ],
 )
 def test_an_address_that_cannot_be_a_store_is_one_line(uri: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="but got") as raised:
         store_in_force(TrackingConfig(), tmp_path, {"MLFLOW_TRACKING_URI": uri})
     assert "\n" not in str(raised.value)
+
+
+def test_a_database_without_its_driver_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymysql", None)
+    with pytest.raises(ConfigError, match="install pymysql") as raised:
+        store_in_force(TrackingConfig(uri="mysql+pymysql://me:S3cret@host/db"), tmp_path, {})
+    assert "S3cret" not in str(raised.value)
 
 
 def test_an_output_root_that_sqlalchemy_would_misread_is_refused(tmp_path: Path) -> None:
