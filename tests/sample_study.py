@@ -278,4 +278,5 @@ def _exported(on_target: bool, stand_in: bool, winner: bool, output_dir: str) ->
         reload_difference={"keras": 0.0, "saved_model": 1.2e-7},
         alias="production" if production else "candidate",
         alias_reason="on its target, real data, PASS" if production else "not everything that production needs holds",
+        registered=f"cifar_mlp version 3 (alias {'production' if production else 'candidate'})",
     )

@@ -161,7 +161,7 @@ def _decided(event: ev.StudyDecided, _view: StudyView) -> list[Line]:
 
 
 def _exported(event: ev.Exported, _view: StudyView) -> list[Line]:
-    return [("export", f"{event.trial}", f"{event.folder}, alias {event.alias}: {event.alias_reason}")]
+    return [("export", f"{event.trial}", f"{event.folder}, alias {event.alias_told}")]
 
 
 def _sink_failed(event: ev.SinkFailed, _view: StudyView) -> list[Line]:

@@ -211,7 +211,7 @@ def _files(view: StudyView) -> list[tuple[str, str]]:
         rows.append(("test part", _test_part(exported, measure)))
         names = ", ".join(path.removeprefix(exported.folder).lstrip("/") for path in exported.files.values())
         rows.append(("exported", f"{exported.folder}: {names}"))
-        rows.append(("alias", f"{exported.alias}: {phrases.one_line(exported.alias_reason)}"))
+        rows.append(("alias", phrases.one_line(exported.alias_told)))
     if view.started is not None:
         rows.append(("record", view.started.output_dir))
     return rows

@@ -195,11 +195,15 @@ def _noted(record: Record, view: str) -> Iterator[None]:
 def _registrar(session: Session, record: Record, mlflow: MlflowSink | None) -> Register:
     """Registers the exported model with MLflow, in a worker, which has Keras; a failure is noted and no more."""
 
+    def missed(why: str) -> None:
+        record.append(Note("registry", f"the model was not registered: {masked(why)}", "warning"))
+
     def register(worker: BareWorker, view: StudyView, model_path: Path, reference: Path, alias: str) -> str | None:
         if mlflow is None or not session.config.tracking.log_model:
             return None
         run_id = mlflow.run_id()
         if run_id is None:
+            missed("MLflow is away; task=sync sends the model's files later, but makes no version of them")
             return None
         args = RegisterArgs(
             model_path=str(model_path),
@@ -215,7 +219,7 @@ def _registrar(session: Session, record: Record, mlflow: MlflowSink | None) -> R
         try:
             entry = worker.register(args)
         except TrialFault as fault:
-            record.append(Note("registry", f"the model was not registered: {masked(fault.message)}", "warning"))
+            missed(fault.message)
             return None
         return f"{entry['name']} version {entry['version']} (alias {entry['alias']})"
 

@@ -195,6 +195,6 @@ def _outcome_tags(view: StudyView) -> dict[str, object]:
             "gain_verdict": confirmed.verdict,
             "verdict": verdict(confirmed.accuracy),
         }
-    if exported:
+    if exported and exported.registered:
         tags |= {"alias": exported.alias, "alias_reason": exported.alias_reason}
     return tags

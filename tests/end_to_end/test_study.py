@@ -240,7 +240,7 @@ def test_a_study_for_an_absent_target_says_so_everywhere(off_target):
     assert view.exported.alias == "candidate"
     assert "not measured on the target" in view.exported.alias_reason
     assert "OFF TARGET" in off_target.out.splitlines()[0]
-    assert "alias           candidate" in off_target.out
+    assert "alias           none, since no model was registered; entitled to candidate: it was" in off_target.out
     assert "OFF TARGET" in (off_target.folder / "report" / "summary.md").read_text(encoding="utf-8")
 
 

@@ -83,7 +83,6 @@ def test_every_optional_field_of_what_travels_is_used_by_some_example() -> None:
         "Confirmation.failure",
         "DatasetFacts.notes",
         "Effect.own_train_step",
-        "Exported.registered",
         "TrainingRun.model_path",
         "TrainingRun.right",
         "TrainingRun.worker",

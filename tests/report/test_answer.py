@@ -34,6 +34,14 @@ def test_a_winner_is_quoted_with_its_confirmed_figures_only():
     assert result.warnings == ()
 
 
+def test_the_alias_is_that_of_a_model_and_none_where_no_model_was_registered():
+    view = StudyView.of(sample_events())
+    assert rows(view)["alias"] == "production: on its target, real data, PASS"
+    view.exported = replace(view.exported, registered=None)
+    told = "none, since no model was registered; entitled to production: on its target, real data, PASS"
+    assert rows(view)["alias"] == told
+
+
 def test_the_command_trains_with_the_export():
     result = answer(StudyView.of(sample_events()))
     assert result.command == ("python -m autotune --config-dir /studies/cifar_mlp-rtx3090/export --config-name best")

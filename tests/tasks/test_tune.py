@@ -102,6 +102,22 @@ def test_no_password_is_noted_when_the_registry_refuses(tmp_path, record, sessio
     assert record.view.notes[-1].text == "the model was not registered: cannot reach http://***@host"
 
 
+def test_a_model_that_is_not_registered_while_mlflow_is_away_is_told(tmp_path, record, session):
+    mlflow = Kept()
+    mlflow.run_id = lambda: None
+    assert _registrar(session, record, mlflow)(None, record.view, tmp_path, tmp_path, "candidate") is None
+    note = record.view.notes[-1]
+    assert (note.topic, note.level) == ("registry", "warning")
+    assert note.text.startswith("the model was not registered: MLflow is away; task=sync sends")
+
+
+def test_a_model_that_is_not_wanted_in_the_registry_is_no_warning(tmp_path, record, session):
+    session.config.tracking.log_model = False
+    before = len(record.view.notes)
+    assert _registrar(session, record, Kept())(None, record.view, tmp_path, tmp_path, "candidate") is None
+    assert len(record.view.notes) == before
+
+
 def test_the_command_for_the_ui_is_one_that_a_shell_takes():
     shown = shlex.split(_ui_command(Store("sqlite:////my runs/mlflow.db", None)))
     assert shown == ["python", "-m", "autotune.viewers.ui", "--store", "/my runs/mlflow.db"]

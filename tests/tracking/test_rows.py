@@ -131,6 +131,13 @@ def test_the_study_quotes_confirmed_figures_under_the_trials_names() -> None:
     assert built.tags["version.tensorflow"] == "2.21.0"
 
 
+def test_a_study_whose_model_was_not_registered_claims_no_alias() -> None:
+    view = StudyView.of(sample_events())
+    assert view.exported is not None
+    view.exported = replace(view.exported, registered=None)
+    assert not {"alias", "alias_reason"} & study_row(view).tags.keys()
+
+
 def test_a_kept_baseline_claims_no_confirmed_figure() -> None:
     built = study_row(StudyView.of(sample_events(winner=False)))
     assert built.metrics["speedup"] == 1

@@ -237,3 +237,10 @@ class Exported:
     alias: str
     alias_reason: str
     registered: str | None = None
+
+    @property
+    def alias_told(self) -> str:
+        """The alias as a person reads it, which no model has where none was registered; and why."""
+        if self.registered is None:
+            return f"none, since no model was registered; entitled to {self.alias}: {self.alias_reason}"
+        return f"{self.alias}: {self.alias_reason}"
