@@ -21,9 +21,11 @@ from omegaconf.errors import OmegaConfBaseException
 from autotune.cli.flags import CommandLine, override_key
 from autotune.cli.override import describe_override
 from autotune.config.checks import did_you_mean
+from autotune.config.environment import without_secrets
 from autotune.config.keys import GROUPS, misspelt
 from autotune.config.refusals import describe_refusal
 from autotune.errors import UserError
+from autotune.masking import masked
 
 _LONGEST_LINE = 1000  # all forty names of devices fit into it
 _SHOWN_END = 200
@@ -41,8 +43,8 @@ def describe(error: Exception, command: CommandLine) -> str | None:
 
 
 def one_line(text: str) -> str:
-    """The text in one line that a person can take in; a mistake may be a whole file's value."""
-    line = " ".join(text.split())
+    """The text in one line that a person can take in, without secrets; a mistake may be a whole file's value."""
+    line = " ".join(_without_secrets(text).split())
     if len(line) <= _LONGEST_LINE:
         return line
     return f"{line[: _LONGEST_LINE - 2 * _SHOWN_END]} [...] {line[-_SHOWN_END:]}"
@@ -50,7 +52,7 @@ def one_line(text: str) -> str:
 
 def describe_fault(error: BaseException) -> str:
     """One line for a fault; the traceback goes to a file, or to the console with AUTOTUNE_TRACEBACK=1."""
-    trace = "".join(traceback.format_exception(error))
+    trace = _without_secrets("".join(traceback.format_exception(error)))
     line = one_line(f"fault: {type(error).__name__}: {error}")
     if os.environ.get("AUTOTUNE_TRACEBACK") == "1":
         return f"{line}\n{trace}".rstrip()
@@ -67,6 +69,10 @@ def describe_fault(error: BaseException) -> str:
     except OSError:  # a full disk is often the fault itself
         return f"{line} (AUTOTUNE_TRACEBACK=1 shows the traceback)"
     return f"{line} (traceback: {file.name})"
+
+
+def _without_secrets(text: str) -> str:
+    return without_secrets(masked(text))
 
 
 def _describe(error: BaseException, command: CommandLine) -> str | None:

@@ -80,6 +80,7 @@ _NAMES = (
     "output.name",
 )
 _LONGEST_NAME = 200
+_LONGEST = {"tracking.uri": 2_000}  # it may hold a token, or the whole of an ODBC connection
 
 
 def check(config: Config) -> None:
@@ -121,7 +122,8 @@ def _check_number(key: str, value: float) -> None:
 def _check_name(key: str, name: str) -> None:
     require(bool(name.strip()), f"{key} must not be empty", name, "leave it out, or null, for the default")
     require(len(name.splitlines()) == 1, f"{key} must be one line", name)
-    require(len(name) <= _LONGEST_NAME, f"{key} must have at most {_LONGEST_NAME} characters", name)
+    longest = _LONGEST.get(key, _LONGEST_NAME)
+    require(len(name) <= longest, f"{key} must have at most {longest:,} characters", name)
 
 
 def _values(node: Any, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from autotune.errors import ConfigError
+from autotune.masking import masked
 
 _WHITE = "\t\n\r"
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -24,9 +25,9 @@ def check(config: Mapping[str, Any]) -> None:
     """
     for key, text in _texts(config, ""):
         if bad := next(filter(_is_refused, text), None):
+            begins = _shown(masked(text)[:40])
             raise ConfigError(
-                f"{_shown(key)} must not hold control characters, but got U+{ord(bad):04X} in {_shown(text[:40])!r};"
-                " remove it"
+                f"{_shown(key)} must not hold control characters, but got U+{ord(bad):04X} in {begins!r}; remove it"
             )
 
 

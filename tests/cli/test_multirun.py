@@ -58,6 +58,14 @@ def test_the_command_line_tells_its_jobs_which_multirun_they_are_of(seen: list[S
     assert current() is None
 
 
+def test_the_jobs_are_told_without_passwords(seen: list[Sweep | None], capfd: pytest.CaptureFixture[str]) -> None:
+    address = "tracking.uri=https://me:S3cret@host/"
+    assert main(["-m", "task=plan", "model=digits_mlp", "hw=rtx2060", "train.seed=1,2", address]) == 0
+    out, err = capfd.readouterr()
+    assert "S3cret" not in out + err
+    assert out.count("***@host/") == 4, "as each begins, and at the end"
+
+
 def test_a_single_run_is_of_none(seen: list[Sweep | None]) -> None:
     assert main(["task=plan", "model=digits_mlp", "hw=rtx2060"]) == 0
     assert seen == [None]

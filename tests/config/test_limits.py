@@ -60,6 +60,7 @@ def test_a_number_may_be_as_large_as_its_limit_and_no_larger(key):
         ("model.name", " ", "model.name must not be empty"),
         ("hw.title", "a\nb", "hw.title must be one line"),
         ("constraint.metric", "x" * 201, "constraint.metric must have at most 200 characters"),
+        ("tracking.uri", "x" * 2_001, "tracking.uri must have at most 2,000 characters"),
     ],
 )
 def test_what_is_refused(key, value, said):
@@ -77,6 +78,7 @@ def test_what_is_refused(key, value, said):
         ("model.args", {"size": 2**40, "rate": 1e300}),  # what a builder takes is its own affair
         ("train.optimizer_args", {"seed": 2**40}),
         ("tracking.experiment", None),
+        ("tracking.uri", f"https://host/?token={'x' * 1_900}"),
     ],
 )
 def test_what_is_allowed(key, value):

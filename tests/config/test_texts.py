@@ -27,6 +27,12 @@ def test_what_a_terminal_or_a_file_system_trips_over_is_refused_in_keys_and_valu
         assert str(caught.value).isprintable()
 
 
+def test_the_beginning_of_an_address_is_quoted_without_its_password():
+    with pytest.raises(ConfigError) as caught:
+        texts.check({"tracking": {"uri": f"https://me:S3cret{'x' * 40}@host\a"}})
+    assert "'https://***@host?'" in str(caught.value)
+
+
 @pytest.mark.parametrize("text", ["größe", "模型", "a\tb\nc", "👩‍🔬", "a\u00a0b", "שלום", ""])
 def test_other_text_is_free(text):
     texts.check({"model": {"name": text, "args": {text: [text]}}})

@@ -25,6 +25,7 @@ from autotune import codec
 from autotune.config.schema import Config
 from autotune.data import Dataset, load
 from autotune.errors import AutotuneError, TrialFault, UserError
+from autotune.masking import masked
 from autotune.trial import DatasetFacts, Failure, FailureKind
 from autotune.worker.child.faults import failure_of
 from autotune.worker.child.pulse import Pulse
@@ -195,7 +196,7 @@ def _log_cause(error: AutotuneError) -> None:
 
 def _log(error: BaseException) -> None:
     with contextlib.suppress(Exception):  # a full disk, or a standard error that a person's code has closed
-        traceback.print_exception(error)
+        sys.stderr.write(masked("".join(traceback.format_exception(error))))
 
 
 def encoded(outcome: Answer) -> str:
