@@ -41,8 +41,9 @@ from autotune.tasks.session import (
 from autotune.tasks.warm_start import earlier_study
 from autotune.tracking import names
 from autotune.tracking.evidence import version_tags
+from autotune.tracking.last_study import without_login
 from autotune.tracking.sink import MlflowSink
-from autotune.tracking.uri import Store
+from autotune.tracking.uri import VARIABLE, Store
 from autotune.tracking.warmup import imported_in_background
 from autotune.trial import Stage
 from autotune.worker.bare import BareWorker
@@ -125,10 +126,14 @@ def _sinks(config: Config, mlflow: MlflowSink | None) -> list[Sink]:
 
 
 def _ui_command(store: Store) -> str:
-    """What opens MLflow on the store, as a shell takes it; without its credentials."""
+    """What opens MLflow on the store, as a shell takes it, or a server's address; without credentials."""
     if store.sqlite_file is not None:
         return f"python -m autotune.viewers.ui --store {shlex.quote(str(store.sqlite_file))}"
-    return f"python -m mlflow ui --backend-store-uri {shlex.quote(str(store))}"
+    if store.artifacts is None:  # a server, which has a UI already
+        return masked(without_login(store.uri))
+    if str(store) == store.uri:
+        return f"{VARIABLE}={shlex.quote(store.uri)} python -m autotune.viewers.ui"
+    return f"python -m autotune.viewers.ui (with {VARIABLE} set to the store's address, which holds a secret)"
 
 
 def _tune(session: Session, record: Record, mlflow: MlflowSink | None, resumed: Resumed | None) -> int:

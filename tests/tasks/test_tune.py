@@ -121,6 +121,13 @@ def test_a_model_that_is_not_wanted_in_the_registry_is_no_warning(tmp_path, reco
 def test_the_command_for_the_ui_is_one_that_a_shell_takes():
     shown = shlex.split(_ui_command(Store("sqlite:////my runs/mlflow.db", None)))
     assert shown == ["python", "-m", "autotune.viewers.ui", "--store", "/my runs/mlflow.db"]
-    uri = "postgresql://host/my runs"
-    assert shlex.split(_ui_command(Store(uri, None))) == ["python", "-m", "mlflow", "ui", "--backend-store-uri", uri]
-    assert "secret" not in _ui_command(Kept.store)
+    command = shlex.split(_ui_command(Store("postgresql://host/my runs", "/artifacts")))
+    assert command == ["MLFLOW_TRACKING_URI=postgresql://host/my runs", "python", "-m", "autotune.viewers.ui"]
+    hidden = _ui_command(Store("postgresql://me:S3cret@host/runs", "/artifacts"))
+    assert hidden.startswith("python -m autotune.viewers.ui (with MLFLOW_TRACKING_URI set to")
+    assert "S3cret" not in hidden
+
+
+def test_a_server_has_a_ui_already():
+    assert _ui_command(Store("https://me:S3cret@host:5000/mlflow", None)) == "https://host:5000/mlflow"
+    assert _ui_command(Store("databricks://mine", None)) == "databricks://mine"
