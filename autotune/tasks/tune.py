@@ -43,7 +43,7 @@ from autotune.tracking import names
 from autotune.tracking.evidence import version_tags
 from autotune.tracking.last_study import without_login
 from autotune.tracking.sink import MlflowSink
-from autotune.tracking.uri import VARIABLE, Store
+from autotune.tracking.uri import VARIABLE, Store, store_in_force
 from autotune.tracking.warmup import imported_in_background
 from autotune.trial import Stage
 from autotune.worker.bare import BareWorker
@@ -58,6 +58,8 @@ def tune(config: Config) -> int:
     Raises:
         UserError: a person's mistake, or a baseline that cannot be used.
     """
+    if config.tracking.enabled:
+        store_in_force(config.tracking, Path(config.output.root))  # a wrong address, told before anything is loaded
     device = accepted_device(config)
     resumes = config.study.resume != "false"
     earlier = find_earlier(config, beginning(config, device)) if resumes else None

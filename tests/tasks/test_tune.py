@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from autotune.config.schema import Config
-from autotune.errors import TrialFault
+from autotune.errors import ConfigError, TrialFault
 from autotune.record.record import Record
 from autotune.study import storage
 from autotune.tasks import tune
@@ -126,6 +126,15 @@ def test_the_command_for_the_ui_is_one_that_a_shell_takes():
     hidden = _ui_command(Store("postgresql://me:S3cret@host/runs", "/artifacts"))
     assert hidden.startswith("python -m autotune.viewers.ui (with MLFLOW_TRACKING_URI set to")
     assert "S3cret" not in hidden
+
+
+def test_a_wrong_address_is_refused_before_anything_is_loaded(tmp_path, monkeypatch):
+    config = Config()
+    config.tracking.uri, config.output.root = "htp://host", str(tmp_path / "outputs")
+    monkeypatch.delattr(tune, "accepted_device")
+    with pytest.raises(ConfigError, match=r"tracking\.uri must begin with"):
+        tune.tune(config)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_server_has_a_ui_already():
