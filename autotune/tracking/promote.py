@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import UserError
-from autotune.masking import masked
+from autotune.tracking import database
 from autotune.tracking.names import CANDIDATE, PRODUCTION
-from autotune.tracking.store import set_environment
+from autotune.tracking.store import connected, reason
 from autotune.tracking.uri import Store
 
 if TYPE_CHECKING:
@@ -37,18 +39,11 @@ def proposed(store: Store, registered_model: str) -> Promotion:
     Raises:
         UserError: no such store or model, or no candidate.
     """
-    if store.sqlite_file and not store.sqlite_file.is_file():
+    if store.sqlite_file and database.is_empty(store.sqlite_file):
         raise UserError(f"there is no MLflow store at {store}: run a study first, or set tracking.uri or output.root")
-    set_environment()
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    try:
-        client = MlflowClient(store.uri)
+    with _opened(store, registered_model) as client:
         candidate = _candidate(client, registered_model)
         previous = _aliased(client, registered_model, PRODUCTION)
-    except MlflowException as error:
-        raise _refused(store, registered_model, error) from error
     return Promotion(
         registered_model, str(candidate.version), str(previous.version) if previous else None, dict(candidate.tags)
     )
@@ -60,19 +55,20 @@ def promote(store: Store, promotion: Promotion) -> None:
     Raises:
         UserError: the store refuses, such as for a version that is gone.
     """
-    set_environment()
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    try:
-        client = MlflowClient(store.uri)
+    with _opened(store, promotion.registered_model) as client:
         client.set_registered_model_alias(promotion.registered_model, PRODUCTION, promotion.version)
-    except MlflowException as error:
-        raise _refused(store, promotion.registered_model, error) from error
 
 
-def _refused(store: Store, model: str, error: Exception) -> UserError:
-    return UserError(f"cannot promote {model} in {store}: {masked(str(error))}")
+@contextmanager
+def _opened(store: Store, model: str) -> Iterator[MlflowClient]:
+    """The store's client; whatever the store raises is one line for a person."""
+    try:
+        with connected(store) as client:
+            yield client
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001 (databases, their drivers, HTTP clients: all raise their own)
+        raise UserError(f"cannot promote {model} in {store}: {reason(error)}") from None
 
 
 def _candidate(client: MlflowClient, model: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,22 +61,33 @@ def set_environment() -> None:
         os.environ.setdefault(key, value)
 
 
+@contextmanager
+def connected(store: Store) -> Iterator[MlflowClient]:
+    """Import MLflow and open the store, quietly; an SQLite file is held alone until this is left.
+
+    Raises:
+        TrackingError: the SQLite file cannot be written; whatever else goes wrong is raised as it is.
+    """
+    set_environment()
+    from mlflow import MlflowClient
+
+    _quiet()
+    with database.alone(store.sqlite_file) if store.sqlite_file else nullcontext():
+        client = MlflowClient(store.uri)
+        _connect_anew(client)
+        yield client
+
+
 def prepare(store: Store, experiment: str) -> OpenStore:
     """Import MLflow, create or open the store, and create the experiment; seconds the first time.
 
     Raises:
         TrackingError: the store cannot be reached, or cannot be written.
     """
-    set_environment()
     try:
-        from mlflow import MlflowClient
-
-        _quiet()
         if store.artifacts:
             Path(store.artifacts).mkdir(parents=True, exist_ok=True)
-        with database.alone(store.sqlite_file) if store.sqlite_file else nullcontext():
-            client = MlflowClient(store.uri)
-            _connect_anew(client)
+        with connected(store) as client:
             opened = OpenStore(store, client, _experiment_id(client, experiment, store.artifacts))
             furnish(client, opened.experiment_id)
             return opened
