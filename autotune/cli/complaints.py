@@ -127,7 +127,8 @@ def _composition(error: ConfigCompositionException, command: CommandLine) -> str
         group = match["group"]
         return (
             f"this configuration holds values and has no group '{group}' to choose from; "
-            f"set single keys of it (--cfg job --package {group} lists them)"
+            f"set single keys of it (--cfg job --package {group} lists them),"
+            " or begin its defaults list with '- config'"
         )
     if match := _EXISTS.match(text):
         return f"'{match['key']}' exists already; write it without the + in front"

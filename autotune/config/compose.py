@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from autotune.config import cross_checks, environment, kinds, limits, locations, texts
-from autotune.config.keys import misspelt, schema_keys
+from autotune.config.keys import START, misspelt, schema_keys
 from autotune.config.refusals import describe_refusal
 from autotune.config.schema import Config
 from autotune.errors import ConfigError
@@ -40,10 +40,7 @@ def load(cfg: DictConfig, cwd: Path | None = None) -> Config:
     _refuse_added_keys(cfg)
     config = _typed(cfg)
     if not isinstance(config, Config):
-        raise ConfigError(
-            f"the primary configuration must start from base, but got {type(config).__name__}; "
-            "begin its defaults list with '- base' or '- config'"
-        )
+        raise ConfigError(f"the primary configuration must start from base, but got {type(config).__name__}; {START}")
     texts.check(to_yaml_dict(config))
     limits.check(config)
     locations.make_absolute(config, cwd or Path.cwd())

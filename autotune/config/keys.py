@@ -12,6 +12,9 @@ from omegaconf import DictConfig, OmegaConf
 
 GROUPS = ("model", "data", "train", "hw", "search", "constraint", "objective", "tracking")
 
+START = "begin its defaults list with '- base' or '- config'"
+"""How a primary configuration of one's own gets the schema's keys, or these and the groups."""
+
 # What people call a key elsewhere.
 _NICKNAMES = {"lr": "learning_rate", "bs": "batch_size", "n_trials": "trials", "timeout": "budget"}
 
@@ -66,7 +69,9 @@ def nearest_key(typed: str, keys: Sequence[str]) -> str | None:
 
 
 def misspelt(typed: str, groups: Iterable[str] = ()) -> str:
-    """One line on a key that does not exist: the nearest that does, or how to add an entry."""
+    """One line on a key that does not exist: the nearest that does, how to add an entry, or what all keys come from."""
+    if typed in schema_keys():
+        return f"there is no key '{typed}' here, since the primary configuration must start from base; {START}"
     parent = typed.rpartition(".")[0]
     if parent in open_keys():
         return f"'{typed}' is not there yet; {parent} takes any entry: add it with +{typed}=..."

@@ -32,6 +32,10 @@ def test_an_open_dictionary_says_how_to_add_to_it():
     assert "+data.args.path=" in misspelt("data.args.path")
 
 
+def test_a_key_of_the_schema_that_is_not_there_is_no_slip():
+    assert "the primary configuration must start from base" in misspelt("search.trials", GROUPS)
+
+
 def test_every_group_is_a_key():
     assert set(GROUPS) <= set(schema_keys())
 
