@@ -110,6 +110,10 @@ class TrainConfig:
             "train.warmup_steps needs train.schedule=cosine",
             self.schedule.value,
         )
+        self._check_steps()
+
+    def _check_steps(self) -> None:
+        """What belongs to `schedule: step`; elsewhere it would be passed over in silence."""
         ordered = sorted(set(self.step_boundaries))
         require(ordered == self.step_boundaries, "train.step_boundaries must increase", self.step_boundaries)
         require(
@@ -117,3 +121,18 @@ class TrainConfig:
             "train.schedule=step needs train.step_boundaries",
             self.step_boundaries,
         )
+        require(
+            all(step >= 1 for step in self.step_boundaries),
+            "train.step_boundaries must be at least 1 each",
+            self.step_boundaries,
+        )
+        for key, given in (
+            ("step_boundaries", bool(self.step_boundaries)),
+            ("step_factor", self.step_factor != TrainConfig.step_factor),
+        ):
+            require(
+                not given or self.schedule is Schedule.step,
+                f"train.{key} needs train.schedule=step",
+                self.schedule.value,
+                "set that, or leave the other out",
+            )
