@@ -39,9 +39,11 @@ def experiment_of(started: StudyStarted, tracking: TrackingConfig) -> str:
     return experiment(chosen, _text(started, "model", "name") or "")
 
 
-def sync_command(started: StudyStarted, store: Store) -> str:
-    """What to type to send a study to this store later."""
+def sync_command(started: StudyStarted, store: Store, experiment: str) -> str:
+    """What to type to send a study to this experiment of this store later; a resumed one may have another by now."""
     words = ["python", "-m", "autotune", "task=sync", override("study.folder", started.output_dir)]
+    if experiment != experiment_of(started, TrackingConfig()):
+        words.append(override("tracking.experiment", experiment))
     if _recorded(started) == store.uri:
         return shlex.join(words)
     if str(store) == store.uri:

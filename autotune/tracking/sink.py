@@ -152,7 +152,7 @@ class MlflowSink:
         missed, started = self._count - self._sent, self._wanted.view.started
         what = f"{missed} of {self._count} events were" if missed else "files of the study were"
         why = (self._away or "it takes too long").removeprefix(f"cannot open the MLflow store {self.store}: ")
-        later = f"; send it later with: {sync_command(started, self.store)}" if started else ""
+        later = f"; send it later with: {sync_command(started, self.store, self.experiment)}" if started else ""
         return f"{what} not sent to the MLflow store {self.store} ({why}){later}"
 
     def _raise_fault(self) -> None:

@@ -13,6 +13,7 @@ from autotune.record.events import StudyStarted
 from autotune.tracking.later import experiment_of, store_of, sync_command
 from autotune.tracking.uri import Store
 from tests.sample_study import sample_events
+from tests.tracking.logged import EXPERIMENT
 
 
 def started(uri: str | None = None, output_dir: str = "/studies/cifar_mlp-rtx3090") -> StudyStarted:
@@ -55,13 +56,20 @@ def test_the_experiment_is_the_recorded_models() -> None:
 )
 def test_the_command_names_the_folder_as_the_shell_and_hydra_read_it(folder: str) -> None:
     event = started(output_dir=folder)
-    command = sync_command(event, store_of(event, TrackingConfig(), {}))
+    command = sync_command(event, store_of(event, TrackingConfig(), {}), EXPERIMENT)
     assert overrides(command) == {"task": "sync", "study.folder": folder}
 
 
 def test_the_command_names_the_store_only_where_the_record_does_not() -> None:
     other = Store("sqlite:////my stores/x.db", None)
-    assert overrides(sync_command(started(), other))["tracking.uri"] == other.uri
-    secret = sync_command(started("http://***@host"), Store("http://me:secret@host", None))
+    assert overrides(sync_command(started(), other, EXPERIMENT))["tracking.uri"] == other.uri
+    secret = sync_command(started("http://***@host"), Store("http://me:secret@host", None), EXPERIMENT)
     assert "me:secret" not in secret
     assert secret.endswith("(with MLFLOW_TRACKING_URI set to the store's address, which holds a secret)")
+
+
+def test_the_command_names_the_experiment_only_where_the_record_does_not() -> None:
+    store = store_of(started(), TrackingConfig(), {})
+    assert "tracking.experiment" not in overrides(sync_command(started(), store, EXPERIMENT))
+    other = overrides(sync_command(started(), store, "it's mine, now"))
+    assert other["tracking.experiment"] == "it's mine, now"
