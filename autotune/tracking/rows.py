@@ -17,8 +17,8 @@ from autotune.trial import Accuracy, AccuracyVerdict, Candidate, Effect, Stage, 
 
 # Tags that a run may have had and lost again, such as by a study that had been interrupted and then went on.
 TRANSIENT_TAGS = frozenset(
-    {"alias", "alias_reason", "compared", "feasible", "gain_verdict", "gate", "interrupted", "non_finite", "reason"}
-    | {"timing_verdict", "verdict", "warnings", "why", "winner"}
+    {"alias", "alias_reason", "compared", "failure", "failure_message", "feasible", "gain_verdict", "gate"}
+    | {"interrupted", "non_finite", "reason", "timing_verdict", "verdict", "warnings", "why", "winner"}
 )
 
 

@@ -12,7 +12,17 @@ import pytest
 
 from autotune.config.schema import Config
 from autotune.errors import TrackingError
-from autotune.record.events import Event, InFlight, StudyDecided, StudyResumed, StudyStarted, TrialStarted
+from autotune.record.events import (
+    BASELINE_TRIAL,
+    Event,
+    InFlight,
+    Probed,
+    StudyDecided,
+    StudyResumed,
+    StudyStarted,
+    TrialFailed,
+    TrialStarted,
+)
 from autotune.tracking import store as stores
 from autotune.tracking import study_log
 from autotune.tracking.sink import MlflowSink
@@ -173,6 +183,17 @@ def test_an_interrupted_study_that_goes_on_loses_what_no_longer_holds(config: Co
     assert "interrupted" not in study["tags"]
     assert study["params"]["policy"] == "mixed_bfloat16"
     assert "changed_params" not in study["tags"]
+
+
+def test_a_trial_that_failed_and_then_did_not_is_no_failure_any_more(store: Store) -> None:
+    """As after a resumption whose session measured it again."""
+    events = sample_events()
+    failed = next(event for event in events if isinstance(event, TrialFailed))
+    probed = next(event for event in events if isinstance(event, Probed) and event.trial != BASELINE_TRIAL)
+    sent(store, events)
+    assert {"failure", "failure_message"} <= contents(store)[str(failed.trial)]["tags"].keys()
+    sent(store, [replace(probed, trial=failed.trial) if event is failed else event for event in events])
+    assert not {"failure", "failure_message"} & contents(store)[str(failed.trial)]["tags"].keys()
 
 
 def test_a_parameter_that_cannot_be_changed_is_named(store: Store) -> None:
