@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, cast
 
 from autotune import interruption, sweep, trust
 from autotune.cli import complaints, flags, multirun, signals, usage
-from autotune.cli.override import check_choice, check_jobs
+from autotune.cli.override import check_choice, check_jobs, describe_override
 from autotune.cli.status import FAULT, INTERRUPTED, USER_ERROR, JobResult, summary, worst
-from autotune.config.keys import GROUPS
+from autotune.config.keys import GROUPS, open_keys
+from autotune.config.override_text import override
 from autotune.errors import ConfigError, UserError
 from autotune.printable import printable
 
@@ -86,7 +87,7 @@ def _run(command: flags.CommandLine) -> int:
 
     with tempfile.TemporaryDirectory(prefix="autotune-") as scratch:
         # Hydra's sweeper writes a multirun.yaml, come what may.
-        _hydra(job, command, (*_QUIET, f"hydra.sweep.dir='{scratch}'"))
+        _hydra(job, command, (*_QUIET, override("hydra.sweep.dir", scratch)))
     if not results:
         raise ConfigError("these values make no job; a pattern such as glob(*) stands for choices of a group")
     if len(results) > 1:
@@ -171,7 +172,7 @@ def _hydra(
 
     register_schema()
     given = set(map(flags.override_key, command.overrides))
-    added = [override for override in defaults if flags.override_key(override) not in given]
+    added = [default for default in defaults if flags.override_key(default) not in given]
     own = sys.argv
 
     def job(cfg: DictConfig) -> None:
@@ -180,7 +181,7 @@ def _hydra(
 
     name = HELP_NAME if "--help" in command.flags and not command.overrides else CONFIG_NAME
     entry = hydra.main(version_base="1.3", config_path=CONFIG_PATH, config_name=name)(job)
-    asked = [own[0], *command.flags, *command.overrides, *added]
+    asked = [own[0], *command.flags, *map(_opened, command.overrides), *added]
     with (
         _arguments(asked),
         _variable("HYDRA_FULL_ERROR", "1"),
@@ -195,16 +196,27 @@ def _hydra(
         entry()
 
 
+def _opened(typed: str) -> str:
+    """`train.optimizer_args={momentum: 0.9}` as Hydra takes it, which adds entries only where it is told to."""
+    key, _, value = typed.partition("=")
+    return f"++{typed}" if value.lstrip().startswith("{") and key in open_keys() else typed
+
+
 def _check(command: flags.CommandLine) -> None:
-    """What Hydra would accept, and a person would regret."""
-    for override in command.overrides:
-        key = flags.override_key(override)
-        if key in GROUPS and "=" in override:
-            check_choice(key, override)
-        if key == "hydra/launcher" and not override.endswith("=basic"):
+    """What Hydra would accept, and a person would regret; and what it cannot work with."""
+    for folder, of in ((str(Path.cwd()), "the working folder"), (tempfile.gettempdir(), "TMPDIR")):
+        if "${" in folder:
+            raise ConfigError(f"{of} must have no '${{' in its name, which begins a reference, but got {folder!r}")
+    for typed in command.overrides:
+        key = flags.override_key(typed)
+        if not key.strip("+~"):
+            raise ConfigError(describe_override(typed, ""))
+        if key in (*GROUPS, "hydra") and "=" in typed:
+            check_choice(key, typed)
+        if key == "hydra/launcher" and not typed.endswith("=basic"):
             raise ConfigError(
                 f"jobs run one after another, since two at once would disturb each other's timing, "
-                f"but got '{override}'; use hydra/launcher=basic"
+                f"but got '{typed}'; use hydra/launcher=basic"
             )
     check_jobs(command.overrides)
     if command.config_dir is not None:

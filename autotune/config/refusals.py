@@ -22,6 +22,12 @@ _BOOLEAN = re.compile(r"Value (?P<value>'.*') is not a valid bool", re.DOTALL)
 _ENUM = re.compile(r"Invalid value '(?P<value>.*)', expected one of \[(?P<choices>.*)\]", re.DOTALL)
 _REFERENCE = re.compile(r"Interpolation key '(?P<key>[^']+)' not found")
 _NOT_A_LIST = re.compile(r"Invalid value assigned: \w+ is not a ListConfig, list or tuple")
+_NOT_NULL = re.compile(r"(?:field|child) '.*' is not Optional")
+_NO_DICTIONARY = re.compile("Cannot merge DictConfig with ListConfig")
+_KEPT = re.compile(r"\(DictConfig\) does not support deletion")
+_OTHER_KIND = re.compile(
+    r"Invalid type assigned: .+ is not a subclass of (?P<kind>.+)\. value: (?P<value>.*)", re.DOTALL
+)
 
 
 def describe_refusal(error: OmegaConfBaseException, override: str | None = None, groups: Iterable[str] = ()) -> str:
@@ -51,7 +57,24 @@ def describe_refusal(error: OmegaConfBaseException, override: str | None = None,
         return f"{key} must be {_EXPECTED.get(kind, kind)}, but got {match['value']}"
     if _NOT_A_LIST.match(first):
         return f"{key} must be a list such as [1,2], but got a single value"
+    if refused := _shape(key, first):
+        return refused
     return f"{key}: {first}" if override or error.full_key else first
+
+
+def _shape(key: str, text: str) -> str | None:
+    """What must be another kind of thing altogether; None if that is not what OmegaConf objects to."""
+    if _NOT_NULL.match(text):
+        return f"{key} must not be null; leave it out for its default"
+    if _NO_DICTIONARY.match(text):
+        return f"{key} must be a dictionary such as {{a: 1}}, but got a list"
+    if _KEPT.search(text):
+        return f"{key.lstrip('~')} cannot be removed; leave it out for its default"
+    if match := _OTHER_KIND.match(text):
+        kind = "text" if match["kind"] == "str" else "lists" if match["kind"].startswith("List") else "a dictionary"
+        value = "null" if match["value"] == "None" else match["value"]
+        return f"{key} must hold {kind}, but got {value}"
+    return None
 
 
 def _reference(key: str, text: str) -> str:

@@ -34,6 +34,8 @@ def load(*, seed: int, path: str) -> LoadedData:
         DataError: no such file, another format, missing arrays, or arrays of objects.
     """
     del seed
+    if not isinstance(path, str):
+        raise DataError(f"data.args.path must be the path of an .npz file, but got {path!r}.")
     file = Path(path).expanduser().absolute()
     if not file.is_file():
         raise DataError(f"data.args.path must be an .npz file, but there is none at {file}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -79,6 +80,14 @@ MISTAKES = [
     (("search.trials=many",), "search.trials must be a whole number, but got 'many'"),
     (("search.trials=",), "search.trials must be a whole number, but got ''"),
     (("search.trials=0",), "search.trials must be at least 1, but got 0"),
+    (("search.trials=null",), "search.trials must not be null; leave it out for its default"),
+    (("search.policies=[null]",), "search.policies must hold text, but got null"),
+    (("model.width_bounds=[null]",), "model.width_bounds must hold lists, but got null"),
+    (("search.timing=3",), "search.timing must hold a dictionary, but got 3"),
+    (("constraint.args=[1]",), "constraint.args must be a dictionary such as {a: 1}, but got a list"),
+    (("~search.trials",), "search.trials cannot be removed; leave it out for its default"),
+    (("hydra=null",), "hydra must be the name of a choice, but got null"),
+    (("=b",), "'=b' has no key in front of the ="),
     (("train.learning_rate=fast",), "train.learning_rate must be a number"),
     (("search.align_widths=maybe",), "search.align_widths must be true or false"),
     (
@@ -217,6 +226,40 @@ def test_an_assertion_within_hydra_is_a_mistake(folder, pipeline, capfd):
     (folder / "mine" / "odd.yaml").write_text("defaults: [config, model: '${python_version:x}']\n", encoding="utf-8")
     assert main([*MINE, "-cn", "odd"]) == 2
     assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_entries_of_an_open_dictionary_are_written_as_in_a_file(folder, pipeline):
+    typed = [
+        "train.optimizer_args={momentum: 0.9}",
+        "model.args={}",
+        "data.args={side:8}",
+        "data.args={deep:{er: [1]}}",
+    ]
+    assert main(typed[:3]) == 0
+    assert pipeline.configs[-1].train.optimizer_args == {"momentum": 0.9}
+    assert pipeline.configs[-1].data.args == {"side": 8}
+    assert main(["-m", typed[3], "train.optimizer_args={momentum:0.9},{nesterov:true}"]) == 0
+    assert [config.train.optimizer_args for config in pipeline.configs[-2:]] == [{"momentum": 0.9}, {"nesterov": True}]
+    assert pipeline.configs[-1].data.args == {"deep": {"er": [1]}}
+
+
+@pytest.mark.parametrize("name", ["it's", "back\\slash", "a=b,c[d"])
+def test_the_folder_for_temporary_files_may_be_called_anything(name, folder, pipeline, monkeypatch):
+    (folder / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / name))
+    assert main(["task=plan"]) == 0
+    assert main(["-m", "task=plan,tune"]) == 0
+
+
+def test_a_folder_that_hydra_would_take_for_a_reference_is_refused(folder, pipeline, capfd, monkeypatch):
+    (folder / "a${b").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "a${b"))
+    assert main(["task=plan"]) == 2
+    assert "TMPDIR must have no '${' in its name" in capfd.readouterr().err
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.chdir(folder / "a${b")
+    assert main(["task=plan"]) == 2
+    assert "the working folder must have no '${' in its name" in capfd.readouterr().err
 
 
 def test_a_run_writes_nothing_by_itself(folder, pipeline, capfd):

@@ -27,6 +27,12 @@ def write(path: Path, **changes: object) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize("path", [None, 3, ["mine.npz"]])
+def test_what_is_no_path_names_its_key(path: object) -> None:
+    with pytest.raises(DataError, match=r"data\.args\.path must be the path of an \.npz file, but got"):
+        load(seed=0, path=path)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_two_and_three_parts(tmp_path: Path, save: object) -> None:
     path = tmp_path / "mine.npz"
