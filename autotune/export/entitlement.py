@@ -40,7 +40,7 @@ def alias_for(view: StudyView, differences: Mapping[str, float], evaluation: Eva
     if view.decided.winner == BASELINE_TRIAL:
         against.append("no candidate was confirmed, so this is the float32 baseline")
     if any(note.topic == CHANCE for note in view.notes):
-        against.append("float32 itself learned nothing at this recipe")
+        against.append("float32 itself shows no learning at this recipe")
     if evaluation.metric is None:
         against.append("its metric on the test part is not finite")
     if changed := predicts_otherwise(differences):

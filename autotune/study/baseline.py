@@ -147,6 +147,7 @@ def _note_chance(context: StudyContext, metrics: list[float]) -> None:
     data = context.data
     assert data is not None
     if (chance := context.untrained_metric) is None:
+        _note_unchanged(context)
         return
     mean = sum(metrics) / len(metrics)
     gained = mean - chance if context.higher else chance - mean
@@ -157,3 +158,20 @@ def _note_chance(context: StudyContext, metrics: list[float]) -> None:
             " is learned, and any candidate would be as accurate (train longer: search.budget, train.epochs)",
             "warning",
         )
+
+
+def _note_unchanged(context: StudyContext) -> None:
+    """Say so when the metric is one value at every evaluation of every seed: it then tells no model from another."""
+    runs = context.baseline_runs(context.first_metrics).values()
+    seen = {run.metric for run in runs} | {
+        point.metric for run in runs for point in run.curve if point.metric is not None
+    }
+    if len(seen) > 1:
+        return
+    context.note(
+        CHANCE,
+        f"float32's {context.config.constraint.metric} is {seen.pop():.4g} at every evaluation of {len(runs)} seeds:"
+        " either nothing is learned or the metric does not show it, and any candidate would be as accurate (look at the"
+        " model's output, the targets and constraint._target_)",
+        "warning",
+    )

@@ -283,6 +283,20 @@ def test_a_baseline_whose_error_is_that_of_guessing_is_said_to_have_learned_noth
     assert "where guessing gives 90.0 %: at this recipe nothing is learned" in text
 
 
+def test_a_metric_that_is_one_value_whatever_was_trained_is_no_agreement_of_the_seeds(tmp_path):
+    """A regression on a softmax over one unit, or a metric that looks at something else; nobody knows its chance."""
+
+    def same(request: Request, result: object) -> object:
+        return replace(result, metric=0.25) if isinstance(result, TrainingRun) else result
+
+    config = config_of(finalists=1)
+    config.constraint.metric, config.constraint.direction = "own", Direction.lower
+    assert FakeStudy(tmp_path / "learns", config).run().notes("chance") == []
+    assert FakeStudy(tmp_path / "over time", config, World(altered=same, lag=lambda _: 0.0)).run().notes("chance") == []
+    [text] = FakeStudy(tmp_path / "constant", config, World(altered=same)).run().notes("chance")
+    assert text.startswith("float32's own is 0.25 at every evaluation of 3 seeds: either nothing is learned or")
+
+
 def test_memory_that_the_device_does_not_report_is_refused_at_the_first_probe(tmp_path):
     def altered(request: Request, result: object) -> object:
         return replace(result, peak_memory_mb=None) if isinstance(result, Probe) else result

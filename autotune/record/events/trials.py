@@ -32,7 +32,7 @@ ASIDES = (RETRY, "device", "data", "tf32")
 """Topics of notes of what happened beside the study's own code, and is not the same in each session."""
 
 CHANCE = "chance"
-"""Topic of the note that float32 itself has learned nothing."""
+"""Topic of the note that float32 itself has learned nothing, as far as its metric shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,12 @@ class ModelBuilder:
                 FailureKind.INVALID,
                 f"the builder {target} must return a keras.Model, but got {type(model).__name__}",
             )
+        if any(_is_constant(layer) for layer in model.layers[-1:]):
+            raise TrialFault(
+                FailureKind.INVALID,
+                f"the builder {target} ends in a softmax over one unit, which is 1 whatever the weights: it is for two"
+                " classes or more; for a regression bring a builder of your own whose last layer has no activation",
+            )
         return model
 
     def compile(self, model: keras.Model, candidate: Candidate, recipe: Recipe) -> None:
@@ -200,6 +206,11 @@ def output_dtypes(model: keras.Model) -> list[str]:
             return [str(model.layers[-1].compute_dtype)]
         outputs = model.compute_output_spec(keras.KerasTensor(built["input_shape"]))
     return [keras.backend.standardize_dtype(output.dtype) for output in keras.tree.flatten(outputs)]
+
+
+def _is_constant(layer: keras.Layer) -> bool:
+    """Whether nothing can be learned through a layer: every candidate would be as accurate as float32."""
+    return getattr(layer, "units", None) == 1 and getattr(layer, "activation", None) is keras.activations.softmax
 
 
 def _check_signature(builder: Callable[..., Any], config: Config) -> None:

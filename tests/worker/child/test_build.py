@@ -154,7 +154,7 @@ def test_a_persons_mistake_is_one_line(name: str, train: TrainConfig, said: str)
 def test_the_loss_follows_the_targets() -> None:
     from autotune.worker.child.build import ModelBuilder
 
-    candidate, config = people.candidate(), people.config()
+    candidate, config = people.candidate(), people.config(build="nets.all_float32")
     recipe = people.recipe(candidate, config)
     classes = ModelBuilder(config, (4,), 3).build(candidate, recipe, 0).model
     regression = ModelBuilder(config, (4,), None).build(candidate, recipe, 0).model
@@ -163,6 +163,17 @@ def test_the_loss_follows_the_targets() -> None:
         "mean_squared_error",
     )
     assert (classes.output_shape, regression.output_shape) == ((None, 3), (None, 1))
+
+
+@pytest.mark.parametrize("target", ["nets.mlp", "autotune.models.cifar.cnn", "autotune.models.digits.mlp"])
+def test_a_softmax_over_one_unit_is_refused(target: str) -> None:
+    """A builder for classes, given a regression: it would train to no end and its every candidate pass."""
+    from autotune.worker.child.build import ModelBuilder
+
+    config, candidate = people.config(build=target), people.candidate()
+    with pytest.raises(TrialFault, match="ends in a softmax over one unit.*bring a builder of your own") as caught:
+        ModelBuilder(config, (4, 4, 1), None).build(candidate, people.recipe(candidate, config), 0)
+    assert caught.value.kind is FailureKind.INVALID
 
 
 def test_tf32_is_switched_before_a_model_is_built_and_back_again() -> None:
