@@ -25,7 +25,7 @@ class ConstraintConfig:
     Attributes:
         metric: name under which the metric is recorded, such as accuracy.
         _target_: dotted name of a function `metric(y_true, y_pred) -> float` on the whole validation part; `y_pred` is
-            the model's float32 output, of shape (examples, ...).
+            the model's float32 output, of shape (examples, ...), or (examples,) where it has one column.
         args: further keyword arguments of it.
         direction: whether higher or lower is better.
         margin: how far the metric may be worse than float32's, absolute, in the metric's own unit (0.01 = one

@@ -1,7 +1,8 @@
 """Metrics on whole parts of the data, in float32 or better, never under a dtype policy.
 
 A person's own metric has the same form: `metric(y_true, y_pred, **args) -> float`, with `y_true` of shape (examples,)
-and `y_pred` the model's float32 output of shape (examples, ...), both numpy arrays. It must return one number.
+and `y_pred` the model's float32 output of shape (examples, ...), both numpy arrays. It must return one number. An
+output of one column comes as (examples,), like the targets.
 """
 
 from __future__ import annotations

@@ -120,6 +120,8 @@ class Metric:
         Raises:
             ConfigError: a person's own metric failed or did not return one number.
         """
+        if y_true.ndim == 1 and y_pred.ndim == 2 and y_pred.shape[1] == 1:
+            y_pred = y_pred[:, 0]  # y_true - y_pred would be every target less every output, and no error
         if self.name != ACCURACY and not np.isfinite(y_pred).all():
             return None  # most metrics refuse such outputs; the trial has failed, the metric is not at fault
         try:
@@ -130,7 +132,8 @@ class Metric:
         except Exception as error:
             raise ConfigError(
                 f"the metric {self.name} failed: {type(error).__name__}: {error}; it is called as metric(y_true,"
-                " y_pred, **constraint.args) with numpy arrays and must return one number"
+                f" y_pred, **constraint.args) with numpy arrays, here of shapes {y_true.shape} and {y_pred.shape}, and"
+                " must return one number"
             ) from error
         return value if math.isfinite(value) else None
 

@@ -256,6 +256,15 @@ def test_a_metric_that_is_not_finite_is_none() -> None:
     assert metric(np.zeros(2), np.ones((2, 1))) == 1.0
 
 
+def test_an_output_of_one_column_comes_in_the_targets_shape() -> None:
+    """(n,) less (n, 1) is n x n in numpy: the mean over it would be a metric that hardly knows the model."""
+    from autotune.worker.child.train import Metric
+
+    metric, targets = Metric(people.config(metric="nets.squared_error")), np.array([0.0, 1.0, 2.0])
+    assert metric(targets, targets[:, None]) == 0.0
+    assert metric(targets[:, None], targets[:, None] + 1) == 1.0
+
+
 def test_a_persons_callback_takes_part_with_its_steps_rescaled() -> None:
     import sys
 
