@@ -141,8 +141,9 @@ def _opening(config: dict[str, Any], on_target: bool, stand_in: bool, output_dir
         text = "target NVIDIA GeForce RTX 2060 6GB is not here: all figures are of NVIDIA GeForce RTX 3090"
         yield ev.Note("off_target", text, "warning")
     reason = "CIFAR-10 is not on this machine and there is no network" if stand_in else None
+    name = "digits stand-in" if stand_in else "cifar10"
     data = DatasetFacts(
-        "digits stand-in" if stand_in else "cifar10", 45000, 5000, 10000, (32, 32, 3), 10, "/data", "5f1c", reason
+        name, 45000, 5000, 10000, (32, 32, 3), 10, "/data", "5f1c", reason, majority=None if stand_in else 0.1
     )
     versions = {"tensorflow": "2.21.0", "keras": "3.15.0"}
     facts = WorkerFacts("GPU", ({"name": "GPU:0"},), 0, 0, None, True, versions, {}, 9.7, 4242)

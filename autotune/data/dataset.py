@@ -89,3 +89,9 @@ class Dataset:
     origin: str
     fingerprint: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def majority(self) -> float | None:
+        """Share of the most frequent label in the validation part, 0 to 1; None for regression."""
+        labels = self.validation.y
+        return None if self.num_classes is None else int(np.bincount(labels).max()) / len(labels)

@@ -150,11 +150,13 @@ def _note_chance(context: StudyContext, metrics: list[float]) -> None:
         _note_unchanged(context)
         return
     mean = sum(metrics) / len(metrics)
-    gained = mean - chance if context.higher else chance - mean
-    if gained < _CHANCE_ERRORS * (chance * (1 - chance) / data.validation) ** 0.5:
+    gained, possible = (mean - chance, 1 - chance) if context.higher else (chance - mean, chance)
+    # Where one class has nearly all examples, three errors would be all that there is to learn.
+    if gained < min(_CHANCE_ERRORS * (chance * (1 - chance) / data.validation) ** 0.5, possible / 2):
+        how = "guessing" if chance == context.guessing_metric else "always answering the most frequent class"
         context.note(
             CHANCE,
-            f"float32 itself is at {mean * 100:.1f} % where guessing gives {chance * 100:.1f} %: at this recipe nothing"
+            f"float32 itself is at {mean * 100:.1f} % where {how} gives {chance * 100:.1f} %: at this recipe nothing"
             " is learned, and any candidate would be as accurate (train longer: search.budget, train.epochs)",
             "warning",
         )

@@ -126,12 +126,24 @@ class StudyContext:
         return 1 / self.data.validation if self.config.constraint.metric in SHARE_METRICS else 0.0
 
     @property
-    def untrained_metric(self) -> float | None:
-        """The metric of a model that only guesses; None where that is not known."""
+    def guessing_metric(self) -> float | None:
+        """The metric of a model that answers any class; None where that is not known."""
         assert self.data is not None
         if self.config.constraint.metric not in SHARE_METRICS or not self.data.num_classes:
             return None
         return 1 / self.data.num_classes if self.higher else 1 - 1 / self.data.num_classes
+
+    @property
+    def untrained_metric(self) -> float | None:
+        """The best metric of a model that looks at no example: that of always answering the most frequent class.
+
+        Where their shares were not counted it is `guessing_metric`, as it is for a part with as many of each class.
+        """
+        assert self.data is not None
+        guessing, majority = self.guessing_metric, self.data.majority
+        if guessing is None or majority is None:
+            return guessing
+        return majority if self.higher else 1 - majority
 
     @property
     def busy_s(self) -> float:

@@ -87,7 +87,8 @@ def _stops(context: StudyContext, seed: int, needed: float) -> tuple[EarlyStop, 
     """Where a training on this seed is hopeless; nowhere if trainings are wanted whole."""
     search = context.config.search
     whole = search.verify is Verify.all or context.config.objective.name not in _WITHOUT_CURVES
-    untrained = context.untrained_metric
+    # Measured over guessing: whoever has learned only which class is frequent may be in the middle of a slow start.
+    untrained = context.guessing_metric
     if not search.early_stop or whole or untrained is None:
         return ()
     return stopping.early_stops(

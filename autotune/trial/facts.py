@@ -14,6 +14,8 @@ class DatasetFacts:
         stand_in: why this is not the data that was asked for, or `None` if it is.
         origin: where it was read from.
         fingerprint: digest of contents and split.
+        majority: share of the most frequent label in the validation part; `None` for a regression and in records of
+            before it was counted.
     """
 
     name: str
@@ -26,6 +28,7 @@ class DatasetFacts:
     fingerprint: str
     stand_in: str | None = None
     notes: tuple[str, ...] = ()
+    majority: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,13 @@ def test_three_disjoint_parts_that_keep_x_with_y() -> None:
     assert (dataset.notes, dataset.stand_in) == ((), None)
 
 
+def test_the_most_frequent_label_is_counted_in_the_validation_part() -> None:
+    (x, _), test = pairs()
+    y = np.where(np.arange(200) < 150, 1, 4)
+    assert prepare(((x, y), test), config()).majority == 0.75
+    assert prepare([(x, y / 3) for x, y in pairs()], config()).majority is None
+
+
 def test_bytes_are_scaled_exactly() -> None:
     x = np.arange(256, dtype=np.uint8).repeat(2).reshape(256, 2)
     test = np.full((5, 2), 255, np.uint8)

@@ -23,7 +23,7 @@ from autotune.trial import (
     TrialState,
     Xla,
 )
-from tests.study.fake_executor import BF16, F32, WIDTHS, FakeStudy, Request, World, config_of
+from tests.study.fake_executor import BF16, DATA, F32, WIDTHS, FakeStudy, Request, World, config_of
 
 FASTEST, FRUGAL = Candidate(BF16, 128, Xla.ON, WIDTHS, 8), Candidate(BF16, 64, Xla.OFF, WIDTHS, 1)
 
@@ -281,6 +281,23 @@ def test_a_baseline_whose_error_is_that_of_guessing_is_said_to_have_learned_noth
     assert FakeStudy(tmp_path / "learns", config, World(metric=0.2)).run().notes("chance") == []
     [text] = FakeStudy(tmp_path / "guesses", config, World(metric=0.9)).run().notes("chance")
     assert "where guessing gives 90.0 %: at this recipe nothing is learned" in text
+
+
+@pytest.mark.parametrize(
+    ("direction", "metric", "majority", "said"),
+    [
+        (Direction.higher, 0.95, 0.95, "answering the most frequent class gives 95.0 %"),
+        (Direction.lower, 0.05, 0.95, "answering the most frequent class gives 5.0 %"),
+        (Direction.higher, 0.98, 0.95, None),
+        (Direction.higher, 0.997, 0.99, None),  # most of the little that there is to learn
+    ],
+)
+def test_the_most_frequent_class_is_what_learning_has_to_beat(tmp_path, direction, metric, majority, said):
+    config = config_of(finalists=1)
+    config.constraint.metric = "accuracy" if direction is Direction.higher else "error"
+    config.constraint.direction = direction
+    study = FakeStudy(tmp_path, config, World(metric=metric), replace(DATA, num_classes=2, majority=majority)).run()
+    assert [said in text for text in study.notes("chance")] == ([] if said is None else [True])
 
 
 def test_a_metric_that_is_one_value_whatever_was_trained_is_no_agreement_of_the_seeds(tmp_path):

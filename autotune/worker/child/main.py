@@ -74,6 +74,7 @@ class Session:
             fingerprint=dataset.fingerprint,
             stand_in=dataset.stand_in,
             notes=tuple(dataset.notes),
+            majority=dataset.majority,
         )
 
     def start(self) -> Any:

@@ -171,7 +171,7 @@ def test_a_softmax_over_one_unit_is_refused(target: str) -> None:
     from autotune.worker.child.build import ModelBuilder
 
     config, candidate = people.config(build=target), people.candidate()
-    with pytest.raises(TrialFault, match="ends in a softmax over one unit.*bring a builder of your own") as caught:
+    with pytest.raises(TrialFault, match=r"ends in a softmax over one unit.*bring a builder of your own") as caught:
         ModelBuilder(config, (4, 4, 1), None).build(candidate, people.recipe(candidate, config), 0)
     assert caught.value.kind is FailureKind.INVALID
 
