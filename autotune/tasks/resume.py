@@ -46,7 +46,9 @@ class Earlier:
     @property
     def started(self) -> StudyStarted:
         """Its first line."""
-        return _first(self.lines, StudyStarted)
+        started = _first(self.lines, StudyStarted)
+        assert started is not None  # or it had not been found
+        return started
 
     @property
     def view(self) -> StudyView:
@@ -75,7 +77,7 @@ class Earlier:
 
     def planned(self, config: Config) -> Config:
         """The configuration with trainings as long as they were, whatever a changed budget would afford."""
-        found = next((line.event for line in self.lines if isinstance(line.event, FidelityPlanned)), None)
+        found = _first(self.lines, FidelityPlanned)
         if not self.changes or found is None:
             return config
         train = replace(config.train, examples=found.recipe.examples, epochs=found.recipe.epochs)
@@ -159,10 +161,14 @@ def refuse(changes: list[Change], folder: Path, *, accept: bool) -> None:
 def check_machine(earlier: Earlier, now: StudyStarted, ready: WorkerReady) -> None:
     """Refuse another device, other data or another framework than the study began with.
 
+    One that was killed right after its first line has measured nothing with any data or framework.
+
     Raises:
         ConfigError: see `refuse`.
     """
-    changes = of_device(earlier.started, now) + of_worker(_first(earlier.lines, WorkerReady), ready)
+    changes = of_device(earlier.started, now)
+    if (before := _first(earlier.lines, WorkerReady)) is not None:
+        changes += of_worker(before, ready)
     refuse(changes, earlier.folder, accept=False)
 
 
@@ -233,5 +239,5 @@ def _began(path: Path, config: Config) -> float | None:
     return began if names == (Task.tune.value, config.model.name, config.hw.name) else None
 
 
-def _first(lines: list[Line], kind: type[E]) -> E:
-    return next(line.event for line in lines if isinstance(line.event, kind))
+def _first(lines: list[Line], kind: type[E]) -> E | None:
+    return next((line.event for line in lines if isinstance(line.event, kind)), None)

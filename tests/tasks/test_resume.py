@@ -269,6 +269,17 @@ def test_another_machine_is_refused_with_the_difference(tmp_path, now, ready, to
         check_machine(earlier, beginning(config, **now), replace(READY, **ready))
 
 
+def test_a_study_that_was_killed_after_its_first_line_goes_on_with_whatever_worker_comes(tmp_path):
+    config = made(tmp_path)
+    path = begun(config, "open") / FILE_NAME
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    earlier = find_earlier(config, beginning(config))
+    assert earlier is not None
+    check_machine(earlier, beginning(config), READY)
+    with pytest.raises(ConfigError, match="driver"):
+        check_machine(earlier, beginning(config, device=DEVICE | {"nvml": {"driver_version": "570"}}), READY)
+
+
 def test_only_a_session_that_was_killed_has_died_of_what_it_measured(tmp_path):
     config = made(tmp_path)
     at = ev.TrialStarted(1, Stage.SCREEN, Candidate(Policy("float32"), 32, Xla.OFF, ()))
