@@ -33,6 +33,11 @@ def as_loaded(returned: Loaded | Any) -> LoadedData:
     checked = {name: _checked_pair(name, pair) for name, pair in _named(loaded)}
     for name, pair in checked.items():
         _require_like_train(name, pair, checked["train"])
+    if "validation" in checked and _same_examples(checked["validation"], checked["test"]):
+        raise DataError(
+            "the validation part must not be the test part, but x_validation equals x_test: the search would choose by"
+            " what it is to be judged on; leave it out to have one split off the training part."
+        )
     if len(checked["train"][1]) < MIN_TRAIN_EXAMPLES:
         raise DataError(
             f"the training part needs at least {MIN_TRAIN_EXAMPLES} examples, but got {len(checked['train'][1])}."
@@ -162,8 +167,12 @@ def _require_like_train(name: str, pair: Pair, train: Pair) -> None:
                 f"x must be uint8 in all parts or in none, but got {array.dtype} in x_{name} and "
                 f"{like.dtype} in x_train: they would be scaled differently."
             )
-    if name != "train" and len(pair[0]) == len(train[0]) and np.array_equal(pair[0], train[0]):
+    if name != "train" and _same_examples(pair, train):
         raise DataError(f"the {name} part must not be the training part, but x_{name} equals x_train.")
+
+
+def _same_examples(one: Pair, other: Pair) -> bool:
+    return len(one[0]) == len(other[0]) and np.array_equal(one[0], other[0])
 
 
 def _inferred_classes(y_train: Array) -> int:

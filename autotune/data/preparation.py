@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -44,9 +45,7 @@ def prepare(loaded: Loaded, config: DataConfig) -> Dataset:
             notes.append(_size_note(len(held), len(checked.train[1]), config.validation_examples))
     else:
         notes.append(f"the source's own validation part of {len(checked.validation[1]):,} is used")
-    leaked = _also_in_training(checked)
-    if leaked:
-        notes.append(f"{leaked:,} of {len(checked.test[1]):,} test examples also occur in the training data")
+    notes += _overlaps(checked)
     train, validation, test = _parts(checked, held, num_classes)
     return Dataset(
         name=config.name,
@@ -131,9 +130,21 @@ def _size_note(size: int, examples: int, wanted: int) -> str:
     )
 
 
-def _also_in_training(loaded: LoadedData) -> int:
-    seen = {hash(row.tobytes()) for row in loaded.train[0]}
-    return sum(hash(row.tobytes()) in seen for row in loaded.test[0])
+def _overlaps(loaded: LoadedData) -> Iterator[str]:
+    """A sentence for each two parts that the source gave and that share examples."""
+    rows = {"training data": _hashes(loaded.train), "test part": _hashes(loaded.test)}
+    compared = [("test", rows["test part"], "training data")]
+    if loaded.validation is not None:
+        own = _hashes(loaded.validation)
+        compared += [("validation", own, where) for where in rows]
+    for name, examples, where in compared:
+        seen = set(rows[where])
+        if shared := sum(example in seen for example in examples):
+            yield f"{shared:,} of {len(examples):,} {name} examples also occur in the {where}"
+
+
+def _hashes(pair: Pair) -> list[int]:
+    return [hash(row.tobytes()) for row in pair[0]]
 
 
 def _fingerprint(loaded: LoadedData, held: Indices | None) -> str:

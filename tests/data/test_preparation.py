@@ -144,6 +144,16 @@ def test_test_examples_seen_in_training_are_counted() -> None:
     assert notes == ("3 of 12 test examples also occur in the training data",)
 
 
+def test_an_own_validation_part_that_overlaps_with_another_is_told() -> None:
+    """What was trained on says nothing of a candidate, and what is tested on should not have chosen it."""
+    train, test = pairs()
+    own = (np.concatenate([images(4, first=7), images(2, first=1000), images(9, first=900)]), labels(15))
+    assert prepare((train, own, test), config()).notes[1:] == (
+        "4 of 15 validation examples also occur in the training data",
+        "2 of 15 validation examples also occur in the test part",
+    )
+
+
 def fingerprint(loaded: Any, **changes: Any) -> str:
     dataset: Dataset = prepare(loaded, config(**changes))
     assert len(dataset.fingerprint) == 64
@@ -212,6 +222,7 @@ def holding(value: float, dtype: Any = np.float64) -> np.ndarray:
         ((GOOD, (np.zeros((5, 3), np.uint8), labels(5))), r"one shape, but got \(3,\) in x_test"),
         ((GOOD, (images(5) / 255, labels(5))), "in all parts or in none, but got float64"),
         ((GOOD, GOOD), "must not be the training part"),
+        ((GOOD, (images(5, 99), labels(5)), (images(5, 99), labels(5))), "validation part must not be the test part"),
         (((images(50), np.eye(5)[labels(50)]), GOOD), "argmax"),
         (((images(50), labels(50).astype(str)), GOOD), "y_train must be integers"),
         (((images(50), labels(50).astype(object)), GOOD), "but got object"),
