@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from autotune.errors import ConfigError
+from autotune.errors import ConfigError, UserError
 
 FILE_NAME = ".session"
 
@@ -30,12 +30,19 @@ class SessionLock:
 
     Raises:
         ConfigError: another process holds it.
+        UserError: its file cannot be made there.
     """
 
     def __init__(self, folder: Path, elapsed: Callable[[], float]) -> None:
         self._elapsed = elapsed
         self._path = folder / FILE_NAME
-        self._file = _locked(folder)
+        try:
+            self._file = _locked(folder)
+        except OSError as error:
+            raise UserError(
+                f"a session in {folder} needs to write there, but cannot: {error.strerror}; mend that, or go on in a"
+                " copy of the folder"
+            ) from error
         self._ended = threading.Event()
         self._beat()
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.errors import ConfigError
+from autotune.errors import ConfigError, UserError
 from autotune.record.lock import FILE_NAME, SessionLock, alone, last_beat_s, was_killed
 
 HOLD = """
@@ -48,6 +48,12 @@ def test_a_session_tells_how_long_the_study_has_run(tmp_path: Path, monkeypatch:
         while last_beat_s(tmp_path) < 7 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert last_beat_s(tmp_path) == 7
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).mkdir()  # who is root may write everywhere else
+    with pytest.raises(UserError, match=r"needs to write there, but cannot: Is a directory; mend that"):
+        SessionLock(tmp_path, lambda: 0.0)
 
 
 def test_who_only_keeps_sessions_out_leaves_what_a_killed_one_left(tmp_path: Path) -> None:
