@@ -18,6 +18,10 @@ from autotune.data.contract import as_loaded, class_count, require_finite
 from autotune.data.dataset import ALIGNMENT, Array, Dataset, Loaded, LoadedData, Pair, Part
 from autotune.data.memory import require_memory
 from autotune.data.split import Indices, held_out, remaining, validation_size
+from autotune.errors import DataError
+
+MIN_VALIDATION_EXAMPLES = 2
+"""The sampling error of a difference is not known from fewer."""
 
 _CHUNK_BYTES = 8 << 20
 """Conversion goes in pieces of about this size, so that no second copy of a part ever exists."""
@@ -47,6 +51,11 @@ def prepare(loaded: Loaded, config: DataConfig) -> Dataset:
         notes.append(f"the source's own validation part of {len(checked.validation[1]):,} is used")
     notes += _overlaps(checked)
     train, validation, test = _parts(checked, held, num_classes)
+    if len(validation) < MIN_VALIDATION_EXAMPLES:
+        raise DataError(
+            f"the validation part needs at least {MIN_VALIDATION_EXAMPLES} examples, but got {len(validation)}; give"
+            " more training examples of each class, a larger data.validation_examples, or a validation part of your own"
+        )
     return Dataset(
         name=config.name,
         train=train,

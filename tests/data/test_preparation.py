@@ -185,6 +185,16 @@ def test_without_an_origin_the_source_is_named() -> None:
     assert prepare(pairs(), config()).origin == "mine.load"
 
 
+@pytest.mark.parametrize("examples", [0, 1])
+def test_a_validation_part_that_can_tell_nothing_is_refused(examples: int) -> None:
+    """No class gives its last example, and of hardly more examples than classes nothing is left to hold out."""
+    train, test = (images(10 + examples), np.arange(10 + examples) % 10), (images(10, first=500), np.arange(10))
+    with pytest.raises(DataError, match=f"validation part needs at least 2 examples, but got {examples}"):
+        prepare((train, test), config())
+    with pytest.raises(DataError, match="validation part needs at least 2 examples, but got 1"):
+        prepare((pairs()[0], (images(1, first=700), labels(1)), pairs()[1]), config())
+
+
 def test_too_large_for_the_memory_allowed() -> None:
     with pytest.raises(DataError, match=r"dataset mine needs 0\.00 GB, but data\.max_memory_gb"):
         prepare(pairs(), config(max_memory_gb=1e-9))
