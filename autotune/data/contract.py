@@ -16,6 +16,9 @@ from autotune.errors import DataError
 MIN_TRAIN_EXAMPLES = 10
 """Fewer cannot be split into a training and a validation part that mean anything."""
 
+# Whole numbers of which each comes so often, on average, are rather labels than counts.
+_EXAMPLES_A_LABEL = 10
+
 RETURNS = (
     "((x_train, y_train), (x_test, y_test)), the same with (x_val, y_val) in the middle, or an autotune.data.LoadedData"
 )
@@ -88,6 +91,12 @@ def class_count(loaded: LoadedData, declared: int | None) -> int | None:
     return count
 
 
+def looks_like_labels(y: Array) -> bool:
+    """Whether floating targets (n,) are few whole numbers from 0 on, as class labels read from a table often are."""
+    values = np.unique(y)
+    return len(values) * _EXAMPLES_A_LABEL <= len(y) and values.tolist() == list(range(len(values)))
+
+
 def require_finite(name: str, x: Array) -> None:
     """Raises DataError if `x` holds NaN or infinity."""
     if not np.isfinite(x).all():
@@ -146,10 +155,9 @@ def _checked_targets(name: str, y: Array) -> Array:
     if y.ndim == 2 and y.shape[1] == 1:  # the shape of keras.datasets.cifar10
         y = y[:, 0]
     if y.ndim != 1:
-        raise DataError(
-            f"y_{name} must have shape (examples,), but got {y.shape}; "
-            "turn one-hot rows into labels with argmax(axis=1)."
-        )
+        one_hot = y.ndim == 2 and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all()
+        advice = "turn one-hot rows into labels with argmax(axis=1)" if one_hot else "give one target an example"
+        raise DataError(f"y_{name} must have shape (examples,), but got {y.shape}; {advice}.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise DataError(f"y_{name} must be finite, but holds NaN or infinity.")
     return y

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autotune.config.data import DataConfig
-from autotune.data.contract import as_loaded, class_count, require_finite
+from autotune.data.contract import as_loaded, class_count, looks_like_labels, require_finite
 from autotune.data.dataset import ALIGNMENT, Array, Dataset, Loaded, LoadedData, Pair, Part
 from autotune.data.memory import require_memory
 from autotune.data.split import Indices, held_out, remaining, validation_size
@@ -49,6 +49,8 @@ def prepare(loaded: Loaded, config: DataConfig) -> Dataset:
             notes.append(_size_note(len(held), len(checked.train[1]), config.validation_examples))
     else:
         notes.append(f"the source's own validation part of {len(checked.validation[1]):,} is used")
+    if num_classes is None and looks_like_labels(checked.train[1]):
+        notes.append("y_train holds floats and is taken as a regression; for classes use astype('int64')")
     notes += _overlaps(checked)
     train, validation, test = _parts(checked, held, num_classes)
     if len(validation) < MIN_VALIDATION_EXAMPLES:

@@ -124,6 +124,17 @@ def test_regression() -> None:
     assert len(dataset.validation) == 20
 
 
+def test_floats_that_may_be_labels_are_said_to_be_taken_as_a_regression() -> None:
+    def notes(y: np.ndarray) -> tuple[str, ...]:
+        return prepare(((images(200), y), (images(50, first=1000), y[:50])), config()).notes
+
+    assert notes(labels(200) * 1.0) == (
+        "y_train holds floats and is taken as a regression; for classes use astype('int64')",
+    )
+    for regression in (labels(200) + 0.5, labels(200) + 1.0, np.arange(200) * 1.0, labels(200) * 2.0):
+        assert notes(regression) == ()
+
+
 def test_labels_in_a_column_as_keras_gives_them() -> None:
     (x_train, y_train), (x_test, y_test) = pairs()
     dataset = prepare(((x_train, y_train[:, None]), (x_test, y_test[:, None])), config())
@@ -234,6 +245,7 @@ def holding(value: float, dtype: Any = np.float64) -> np.ndarray:
         ((GOOD, GOOD), "must not be the training part"),
         ((GOOD, (images(5, 99), labels(5)), (images(5, 99), labels(5))), "validation part must not be the test part"),
         (((images(50), np.eye(5)[labels(50)]), GOOD), "argmax"),
+        (((images(50), np.ones((50, 3)) / 2), GOOD), r"but got \(50, 3\); give one target an example"),
         (((images(50), labels(50).astype(str)), GOOD), "y_train must be integers"),
         (((images(50), labels(50).astype(object)), GOOD), "but got object"),
         (((images(50), labels(50) - 1), (images(5, 99), labels(5))), "got -1 to 3 in y_train"),
