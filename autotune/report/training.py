@@ -117,7 +117,7 @@ def _reached(measure: Measure, found: TimeToAccuracy, speedup: Interval | None) 
     text = f"{goal} after {phrases.three_digits(own)} s instead of {phrases.three_digits(base)} s"
     if found.ratio is not None:
         text += f", {phrases.speedup(found.ratio)}"
-        if speedup is not None and speedup.low > 1 and found.ratio.estimate < 1:
+        if speedup is not None and speedup.low > 1 and found.ratio.high < 1:
             # Time to the goal has compilation in it, which a short training does not earn back.
             text += ": it steps faster but gets there later, since it learns slower or compiles for longer"
     return text

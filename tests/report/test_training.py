@@ -87,6 +87,9 @@ def test_a_batch_that_learns_slower_shows_as_such():
     assert (text or "").endswith(
         "0.80x [0.70, 0.90]: it steps faster but gets there later, since it learns slower or compiles for longer"
     )
+    found = replace(found, ratio=Interval(0.9, 0.6, 1.35, 0.95, 2, "t"))  # which shows neither
+    text = training.end_to_end(ACCURACY, replace(lost(), time_to_accuracy=found))
+    assert (text or "").endswith("0.90x [0.60, 1.35]")
 
 
 def test_a_metric_that_should_fall_is_reached_from_above():
