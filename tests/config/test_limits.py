@@ -56,6 +56,7 @@ def test_a_number_may_be_as_large_as_its_limit_and_no_larger(key):
         ("hw.peak_tflops", {"float32": math.nan}, "hw.peak_tflops.float32 must be a finite number"),
         ("train.learning_rate", 1e-300, "so small that float32 rounds it to zero"),
         ("search.batch_sizes", list(range(1, 66)), "the number of entries of search.batch_sizes must be at most 64"),
+        ("search.timing.max_pairs", 201, "search.timing.max_pairs must be at most 200"),
         ("search.budget", "8785h", "search.budget must be at most 31,622,400 s"),
         ("model.name", " ", "model.name must not be empty"),
         ("hw.title", "a\nb", "hw.title must be one line"),
