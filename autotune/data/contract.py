@@ -97,10 +97,10 @@ def looks_like_labels(y: Array) -> bool:
     return len(values) * _EXAMPLES_A_LABEL <= len(y) and values.tolist() == list(range(len(values)))
 
 
-def require_finite(name: str, x: Array) -> None:
-    """Raises DataError if `x` holds NaN or infinity."""
-    if not np.isfinite(x).all():
-        raise DataError(f"x_{name} must be finite, but holds NaN or infinity (float32); clean the data first.")
+def require_finite(name: str, array: Array) -> None:
+    """Raises DataError if an array, such as x_train, holds NaN or infinity."""
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} must be finite, but holds NaN or infinity (float32); clean the data first.")
 
 
 def _named(loaded: LoadedData) -> Iterator[tuple[str, Pair]]:
@@ -158,8 +158,9 @@ def _checked_targets(name: str, y: Array) -> Array:
         one_hot = y.ndim == 2 and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all()
         advice = "turn one-hot rows into labels with argmax(axis=1)" if one_hot else "give one target an example"
         raise DataError(f"y_{name} must have shape (examples,), but got {y.shape}; {advice}.")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise DataError(f"y_{name} must be finite, but holds NaN or infinity.")
+    if y.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # what is infinite in float32 is not finite
+            require_finite(f"y_{name}", y.astype(np.float32))
     return y
 
 

@@ -105,7 +105,7 @@ def _to_float32(name: str, x: Array, rows: Indices | None) -> npt.NDArray[np.flo
                 with np.errstate(over="ignore"):  # an overflow is reported as infinity, below
                     out[piece] = source
         if x.dtype != np.uint8:
-            require_finite(name, out[piece])
+            require_finite(f"x_{name}", out[piece])
     return out
 
 

@@ -257,6 +257,7 @@ def holding(value: float, dtype: Any = np.float64) -> np.ndarray:
         ((FLOATS, (holding(-np.inf), labels(50))), "x_test must be finite"),
         (((holding(1e39), labels(50)), FLOATS), "x_train must be finite"),
         (((images(50), np.full(50, np.nan)), GOOD), "y_train must be finite"),
+        (((images(50), np.full(50, 1e39)), (images(5, 99), labels(5) / 1.0)), "y_train must be finite"),
     ],
 )
 def test_what_a_source_can_get_wrong_is_one_line(returned: Any, complaint: str) -> None:
