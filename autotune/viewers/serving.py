@@ -26,16 +26,20 @@ HOST = "127.0.0.1"
 def require_free(port: int) -> None:
     """Refuse a port on which something answers already, which would be taken for the server that is started.
 
+    Nor may it be 0, which stands for any that is free: nobody would know which one to wait for.
+
     Raises:
         UserError: naming the port.
     """
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that ended a moment ago is no hindrance
         try:
+            if port == 0:
+                raise OSError("it stands for any that is free")
             tried.bind((HOST, port))
         except (OSError, OverflowError) as error:
             raise UserError(
-                f"port {port} cannot be listened on ({error}): choose another, as in: make ui PORT=5001"
+                f"port {port} cannot be listened on ({error}): choose another with --port, or with PORT= after make"
             ) from None
 
 

@@ -69,9 +69,10 @@ def test_a_port_on_which_something_listens_is_refused(port: int, taken: bool) ->
             serving.require_free(port)
 
 
-def test_a_port_that_cannot_be_is_refused() -> None:
-    with pytest.raises(UserError, match="port 70000"):
-        serving.require_free(70_000)
+@pytest.mark.parametrize("wrong", [0, 70_000])
+def test_a_port_that_cannot_be_is_refused(wrong: int) -> None:
+    with pytest.raises(UserError, match=f"port {wrong} cannot be listened on .*: choose another with --port, or"):
+        serving.require_free(wrong)
 
 
 def test_nothing_is_opened_without_a_screen_nor_without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
