@@ -34,7 +34,7 @@ def train(config: Config) -> int:
     device = accepted_device(config)
     with claimed(config) as folder, started(config, folder, device) as session:
         candidate = _candidate(session)
-        examples = min(config.train.examples or session.ready.data.train, session.ready.data.train)
+        examples = config.train.examples or session.ready.data.train
         if candidate.batch_size > examples:
             raise ConfigError(
                 f"the batch must not exceed the training examples, but got {candidate.batch_size} for {examples:,};"
