@@ -32,3 +32,9 @@ class Budget:
     def allows(self, cost_s: float, reserve_s: float = 0.0) -> bool:
         """Whether something of this cost still fits, with so much kept back for what must follow."""
         return cost_s + reserve_s <= self.remaining_s
+
+    def refusal(self, cost_s: float) -> str:
+        """Why something that takes so long, with all that must follow it, is not begun; empty where it fits [s]."""
+        if self.allows(cost_s):
+            return ""
+        return f"{self.remaining_s:.0f} s of the budget are left, and it takes about {cost_s:.0f} s to its end"

@@ -63,6 +63,21 @@ def confirm_s(context: StudyContext, speedup: float, trial: TrialView | None = N
     return context.config.search.timing.processes * process_s(context, trial) + trainings_s
 
 
+def gate_s(context: StudyContext, speedup: float) -> float:
+    """The trainings of the gate [s]."""
+    return context.config.search.gate_seeds * candidate_s(context, speedup)
+
+
+def confirmed_s(context: StudyContext, speedup: float, trial: TrialView | None = None) -> float:
+    """What one that passed the gate takes to its end, the export [s]; `trial` as for `process_s`."""
+    return confirm_s(context, speedup, trial) + export_s(context)
+
+
+def answer_s(context: StudyContext, speedup: float, trial: TrialView | None = None) -> float:
+    """What one that was measured takes to its end [s]; `trial` as for `process_s`."""
+    return gate_s(context, speedup) + confirmed_s(context, speedup, trial)
+
+
 def export_s(context: StudyContext) -> float:
     """The export [s]."""
     assert context.plan is not None

@@ -114,12 +114,11 @@ class Fallback:
         """Whether the budget has room for one more screening, and for a gate and a confirmation after it."""
         context = self._context
         speedup = max(1.0, trial.speedup.estimate) if trial.speedup else 1.0
-        gate_s = context.config.search.gate_seeds * costs.candidate_s(context, speedup)
-        first_s = costs.process_s(context) + gate_s
-        if context.budget.allows(first_s, costs.confirm_s(context, speedup) + costs.export_s(context)):
+        refusal = context.budget.refusal(costs.process_s(context) + costs.answer_s(context, speedup))
+        if not refusal:
             return True
         if not self._is_over:
             text = f"trial {trial.number}, and what comes after it, is not tried with layers in float32"
-            context.note("budget", f"{text}: the budget is used")
+            context.note("budget", f"{text}: {refusal}")
         self._is_over = True
         return False

@@ -62,8 +62,8 @@ def _train(context: StudyContext, trials: list[TrialView]) -> None:
     for trial in sorted(hopeful, key=lambda one: -gain_of(one)):
         if (twin := vouching.trained_twin(context, trial)) is not None:
             vouching.vouch(context, trial, twin)
-        elif not _affordable(context, trial):
-            reason = "not trained: the budget is used; it may be on the front"
+        elif refusal := _refusal(context, trial):
+            reason = f"not trained: {refusal}; it may be on the front"
             context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, reason))
         else:
             _train_one(context, trial)
@@ -79,11 +79,11 @@ def _may_be_faster(context: StudyContext, trial: TrialView) -> bool:
     return False
 
 
-def _affordable(context: StudyContext, trial: TrialView) -> bool:
-    """Whether the budget has room for its trainings, and for the confirmation that follows."""
+def _refusal(context: StudyContext, trial: TrialView) -> str:
+    """Why the budget has no room for its trainings, and for the confirmation that follows."""
     speedup = gain_of(trial)
     trainings_s = baseline_seeds(context.config) * costs.candidate_s(context, speedup)
-    return context.budget.allows(trainings_s, costs.confirm_s(context, speedup, trial) + costs.export_s(context))
+    return context.budget.refusal(trainings_s + costs.confirmed_s(context, speedup, trial))
 
 
 def _train_one(context: StudyContext, trial: TrialView) -> None:

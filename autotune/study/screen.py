@@ -138,8 +138,7 @@ class Screening:
         goes to what the gate will refuse.
         """
         context = self._context
-        screened = [trial for trial in context.view.trials.values() if trial.state is TrialState.SCREENED]
-        best = max((trial for trial in screened if trial.gain is not None), key=gain_of, default=None)
+        best = self._best()
         if best is None or best.candidate.batch_size <= self._looked_at:
             return
         if gain_of(best) <= context.config.objective.threshold or not context.budget.allows(
@@ -154,6 +153,17 @@ class Screening:
             self._refused += 1
             self._refuse(best, alone=not lost)
         self.aside(context.busy_s - began_s)
+
+    def _best(self) -> TrialView | None:
+        """The one that gains the most of those that were measured."""
+        screened = [trial for trial in self._context.view.trials.values() if trial.state is TrialState.SCREENED]
+        return max((trial for trial in screened if trial.gain is not None), key=gain_of, default=None)
+
+    def _answer_s(self) -> float:
+        """What one of those measured takes to be the answer, which may be more than was planned for it [s]."""
+        best = self._best()
+        speedup = best.speedup.estimate if best is not None and best.speedup is not None else 1.0
+        return costs.answer_s(self._context, max(1.0, speedup), best)
 
     def _measured(self, number: int, candidate: Candidate) -> list[int]:
         """Its number, if it has a result."""
@@ -188,7 +198,7 @@ class Screening:
         spent_s = context.busy_s - self._began_s - self._aside_s
         beyond = spent_s + self._longest_s > self._shares_s["screen"]
         reserve_s = self._reserve_s() * costs.slowness(context) * (_SPARED if beyond else 1.0)
-        if self._number < 1 or context.budget.allows(self._longest_s, reserve_s):
+        if self._number < 1 or context.budget.allows(self._longest_s, max(reserve_s, self._answer_s())):
             return False
         context.note(
             "budget",

@@ -129,7 +129,7 @@ class Verification:
         others = self._challengers([*self._passed[1:], *self._queue])
         while others:
             other, leader = others.pop(0), self._passed[0]
-            if not self._affordable(other, first_s=costs.process_s(self._context)):
+            if self._refusal(other, first_s=costs.process_s(self._context)):
                 return
             if preferred(self._context, other, leader) is not other:
                 continue
@@ -158,8 +158,8 @@ class Verification:
         if not self._trains_all and (known := self._lost_alike(trial)) is not None:
             self._skip(trial, f"trial {known.number}, {_ALIKE}, {gate.what_it_lost(known)}")
             return False
-        if not self._affordable(trial):
-            self._skip(trial, "the budget is used")
+        if refusal := self._refusal(trial):
+            self._skip(trial, refusal)
             return False
         if gate.passes(context, trial):
             return True
@@ -181,8 +181,7 @@ class Verification:
             return
         running = [trial for trial in self._queue if alone or not no_less_accurate(lost.candidate, trial.candidate)]
         speedup = max((trial.speedup.estimate for trial in running if trial.speedup is not None), default=1.0)
-        reserve_s = self._gate_s(speedup) + costs.confirm_s(self._context, speedup) + costs.export_s(self._context)
-        found = self._screening.again(lost, reserve_s, alone=alone)
+        found = self._screening.again(lost, costs.answer_s(self._context, speedup), alone=alone)
         if found:
             self._context.stage(Stage.VERIFY, self._context.config.search.gate_seeds)
         better = [trial for trial in found if self._may_be_better(trial)]
@@ -228,17 +227,13 @@ class Verification:
     def _skip(self, trial: TrialView, reason: str) -> None:
         self._context.record.append(TrialJudged(trial.number, TrialState.SKIPPED, f"not trained: {reason}"))
 
-    def _affordable(self, trial: TrialView, first_s: float = 0.0) -> bool:
-        """Whether the budget has room for its gate, after something that takes `first_s`, and for all that follows."""
+    def _refusal(self, trial: TrialView, first_s: float = 0.0) -> str:
+        """Why the budget has no room for its gate, after something that takes `first_s`, and for all that follows."""
         context = self._context
         assert trial.speedup is not None
         speedup = trial.speedup.estimate
-        gate_s = first_s + (0.0 if self._twin(trial) is not None else self._gate_s(speedup))
-        return context.budget.allows(gate_s, costs.confirm_s(context, speedup, trial) + costs.export_s(context))
-
-    def _gate_s(self, speedup: float) -> float:
-        """The trainings of the gate [s]."""
-        return self._context.config.search.gate_seeds * costs.candidate_s(self._context, speedup)
+        gate_s = 0.0 if self._twin(trial) is not None else costs.gate_s(context, speedup)
+        return context.budget.refusal(first_s + gate_s + costs.confirmed_s(context, speedup, trial))
 
     def _passed_before(self) -> list[TrialView]:
         """Those that went through the gate already, where a whole front was looked for (`autotune.study.front`)."""

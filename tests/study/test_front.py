@@ -182,7 +182,8 @@ def test_what_the_budget_had_no_room_for_says_that_it_may_be_on_the_front(tmp_pa
     study = study_of(tmp_path, world, budget="600s").run()
     left = [trial for trial in study.view.trials.values() if trial.state is TrialState.SKIPPED]
     assert left
-    assert {trial.reason for trial in left} == {"not trained: the budget is used; it may be on the front"}
+    assert all("s of the budget are left, and it takes about" in trial.reason for trial in left)
+    assert all(trial.reason.endswith("; it may be on the front") for trial in left)
     assert study.view.decided.duration_s <= 600
 
 
