@@ -14,6 +14,7 @@ from autotune.config.hardware import DeviceKind
 from autotune.hardware.profile import Profile
 
 __all__ = [
+    "PASSES",
     "STEP_OVERHEAD_MS",
     "Prediction",
     "Work",
@@ -35,7 +36,7 @@ _BYTES = {"float32": 4, "tf32": 4, "float16": 2, "bfloat16": 2}
 STEP_OVERHEAD_MS = 5.7
 
 # Forward, gradient of the inputs, gradient of the weights: three matrix products of one size.
-_PASSES = 3
+PASSES = 3
 
 # Share of device memory that batches can have: the framework's context, cuDNN workspaces and
 # fragmentation take the rest. An assumption, not a measurement.
@@ -126,7 +127,7 @@ def predict_step_time_ms(
         flops = work.flops_per_example * batch_size if work.kind is not WorkKind.memory else 0.0
         elements = work.weight_params + work.activation_elements_per_example * batch_size
         moved_ms = elements * _BYTES[dtype] / bytes_per_ms
-        compute_ms += _PASSES * max(flops / peak_per_ms, moved_ms)
+        compute_ms += PASSES * max(flops / peak_per_ms, moved_ms)
     params = sum(work.weight_params for work in layers)
     update_bytes = 4 * (3 + 2 * optimizer_slots) + (6 if _BYTES[dtype] == 2 else 0)
     optimizer_ms = params * update_bytes / bytes_per_ms
@@ -144,7 +145,7 @@ def predict_step_time_ms(
 def batch_bound(
     memory_gb: float | None,
     params: int,
-    activations_per_example: int,
+    activations_per_example: int | None,
     policy: str,
     *,
     optimizer_slots: int = 0,
@@ -162,15 +163,15 @@ def batch_bound(
         memory_gb: in 1e9 bytes; None if unknown. A vendor's "GB" is nearer to 2**30 bytes, so a
             profile's figure errs on the safe side.
         params: trainable parameters of the model.
-        activations_per_example: outputs of all layers, elements.
+        activations_per_example: outputs of all layers, elements; None if unknown.
         policy: float32, mixed_float16 or mixed_bfloat16.
         optimizer_slots: as for `predict_step_time_ms`.
 
     Returns:
-        0 if the weights alone do not fit, None if the memory or the policy's dtype is not known.
+        0 if the weights alone do not fit, None if the memory, the activations or the policy's dtype are not known.
     """
     dtype = _COMPUTE_DTYPE.get(policy)
-    if memory_gb is None or dtype is None or activations_per_example <= 0:
+    if memory_gb is None or dtype is None or not activations_per_example:
         return None
     size = _BYTES[dtype]
     fixed = params * (8 + 4 * optimizer_slots + (size if size == 2 else 0))

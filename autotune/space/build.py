@@ -124,7 +124,7 @@ def _largest_batch(
     device_mb = device.memory_total_mb
     known_gb = (None if device_mb is None else device_mb / _MIB_PER_GIB, target.memory_gb)
     sizes_gb = [None if size is None else max(0.0, size - taken_gb) for size in known_gb]
-    activations = sum(layer.activations_per_example for layer in baseline.effect.layers)
+    activations = baseline.effect.activations_per_example
     slots = optimizer_slots(config) + more_slots
 
     def bound(policy: Policy) -> int | None:

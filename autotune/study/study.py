@@ -17,7 +17,7 @@ from autotune.study.baseline import probe_baseline, train_baseline
 from autotune.study.confirm import confirm
 from autotune.study.context import StudyContext
 from autotune.study.front import search_front
-from autotune.study.prior import works_of
+from autotune.study.prior import listed, told_of_works, unknown_layers, works_of
 from autotune.study.screen import Screening, screen
 from autotune.study.verify import Verification
 from autotune.trial import Candidate, Confirmation, Policy, Predicted, TrialState, Xla
@@ -39,9 +39,19 @@ def plan_study(context: StudyContext, accelerator: str) -> Space:
     space = build_space(
         context.config, context.device, context.target, context.baseline_probe, context.fidelity, context.data
     )
+    _note_no_bound(context)
     predicted, note = _predictions(context, space)
     context.record.append(SpacePlanned(space.summary(), context.baseline, predicted, note))
     return space
+
+
+def _note_no_bound(context: StudyContext) -> None:
+    """Say so when no batch can be told to be too large before it has failed."""
+    assert context.baseline_probe is not None
+    names = [layer.name for layer in context.baseline_probe.effect.layers if layer.activations_per_example is None]
+    if names:
+        text = f"memory bounds no batch beforehand: what layers put out is not known ({listed(names)})"
+        context.note("memory", text)
 
 
 def run_study(context: StudyContext, accelerator: str) -> None:
@@ -186,7 +196,11 @@ def _why_no_finalist(candidates: list[TrialView]) -> str:
 def _predictions(context: StudyContext, space: Space) -> tuple[tuple[Predicted, ...], str]:
     """The target's own step times by roofline, over this space and over the policies that the target itself offers."""
     assert context.baseline_probe is not None
-    works = works_of(context.baseline_probe.effect)
+    works = works_of(context.baseline_probe)
+    if works is None:
+        names = listed(unknown_layers(context.baseline_probe.effect))
+        return (), f"nothing is predicted for {context.target.title}: the work of layers is not known ({names})"
+    beside = told_of_works(context.baseline_probe)
     slots = optimizer_slots(context.config)
     predicted, note = [], f"peak rates of {context.target.title} are not known"
     for candidate in dict.fromkeys([context.baseline, *space.candidates(), *_target_candidates(context, space)]):
@@ -200,7 +214,7 @@ def _predictions(context: StudyContext, space: Space) -> tuple[tuple[Predicted, 
         )
         if found is not None:
             predicted.append(Predicted(candidate, found.step_time_ms * candidate.accumulation))
-            note = "a plain roofline; " + "; ".join(found.assumptions)
+            note = "; ".join(filter(None, ("a plain roofline", *found.assumptions, beside)))
     return tuple(predicted), note
 
 

@@ -18,7 +18,7 @@ class LayerEffect:
         variable_dtype: the dtype of its weights.
         parameters: weights it holds.
         flops_per_example: multiply-adds counted twice, forward only; `None` where the layer's kind is not known.
-        activations_per_example: elements in its output.
+        activations_per_example: elements in its output, of all its calls in a step; `None` where that is not known.
     """
 
     name: str
@@ -27,7 +27,7 @@ class LayerEffect:
     variable_dtype: str
     parameters: int
     flops_per_example: int | None
-    activations_per_example: int
+    activations_per_example: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,13 @@ class Effect:
     def flops_per_example(self) -> int:
         """Forward FLOPs of the layers whose FLOPs are known."""
         return sum(layer.flops_per_example or 0 for layer in self.layers)
+
+    @property
+    def activations_per_example(self) -> int | None:
+        """Elements in the outputs of all layers; `None` where those of any are not known."""
+        sizes = [layer.activations_per_example for layer in self.layers]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
 
     @property
     def is_traced(self) -> bool:

@@ -110,5 +110,6 @@ def test_batch_bound_by_hand() -> None:
 
 def test_batch_bound_knows_what_it_does_not_know() -> None:
     assert batch_bound(None, 1, 1, "float32") is None
+    assert batch_bound(1.0, 1, None, "float32") is None
     assert batch_bound(1.0, 1, 1, "float8") is None
     assert batch_bound(0.001, 10_000_000, 1, "float32") == 0

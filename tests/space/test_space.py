@@ -73,7 +73,7 @@ def probe(
     step_ms: float = 0.1,
     xla: bool = True,
     parameters: int = 0,
-    activations: int = 1,
+    activations: int | None = 1,
     own: Candidate = USERS,
 ) -> Probe:
     """The baseline's; by default so fast and so small that nothing bounds the space."""
@@ -214,6 +214,12 @@ def test_unknown_memory_bounds_nothing() -> None:
     built = space(here=unknown, target=target, **HEAVY)
     assert dict(built.largest_batch) == {F32: None, BF16: None}
     assert pairs(built) == {(policy, batch) for policy in (F32, BF16) for batch in (32, 64, 128, 256, 512)}
+
+
+def test_outputs_that_are_not_known_bound_nothing() -> None:
+    built = space(parameters=100_000_000, activations=None)
+    assert dict(built.largest_batch) == {F32: None, F16: None}
+    assert built.batch_sizes == (32, 64, 128, 256, 512)
 
 
 def test_the_users_own_batch_is_what_is_left_when_no_other_is() -> None:

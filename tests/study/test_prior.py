@@ -9,8 +9,8 @@ import pytest
 from autotune.config.hardware import DeviceKind
 from autotune.hardware.profile import Profile
 from autotune.study.guesses import first_guesses
-from autotune.study.prior import expected, fastest
-from autotune.trial import Candidate, Effect, LayerEffect, Probe, Xla
+from autotune.study.prior import expected, fastest, told_of_works, unknown_layers, works_of
+from autotune.trial import Candidate, Effect, LayerEffect, Probe, Products, Xla
 from tests.study.fake_executor import BF16, F16, F32
 from tests.study.test_batch_sizes import space_of
 
@@ -58,6 +58,48 @@ def test_without_peaks_nothing_is_expected(device):
 
 def test_a_policy_without_a_peak_leaves_no_ranking():
     assert expected(space_of(policies=(F32, BF16)), GPU, probe(2.96, 100)) == {}
+
+
+def made_of(*layers: LayerEffect, traced: int = 0) -> Probe:
+    """A model of these layers, whose traced step of 32 examples has so many FLOPs an example."""
+    measured = probe(1.0, 0)
+    products = (Products("float32", 3, 32 * traced),) if traced else ()
+    return replace(measured, effect=replace(measured.effect, layers=layers, products=products))
+
+
+DENSE = LayerEffect("first", "Dense", "float32", "float32", 0, 1_000_000, 5)
+RECURRENT = LayerEffect("lstm_cell", "LSTMCell", "float32", "float32", 7, None, 10)
+UNSEEN = LayerEffect("mine", "Mine", "float32", "float32", 7, 0, None)
+
+
+def test_what_the_traced_step_multiplies_beyond_its_layers_is_part_of_what_is_expected():
+    """A layer's 1 MFLOP forward and 33 more, of which the layers know nothing: 3 x 34 x 32 MFLOP take 0.3264 ms."""
+    measured = made_of(DENSE, RECURRENT, traced=102_000_000)
+    assert sum(work.flops_per_example for work in works_of(measured)) == pytest.approx(34e6)
+    rates = expected(space_of(policies=(F32,)), GPU, replace(measured, block_step_ms=(0.001,)))
+    assert rates[F32, 32] == pytest.approx(32 / 0.3264e-3, rel=1e-3)
+    told = told_of_works(measured)
+    assert told.startswith("97% of the FLOPs are the traced step's")
+    assert "lstm_cell (LSTMCell)" in told
+    assert "first" not in told
+
+
+def test_a_first_layer_whose_inputs_need_no_gradient_takes_nothing_from_the_others():
+    measured = made_of(DENSE, traced=2_000_000)
+    assert [work.flops_per_example for work in works_of(measured)] == [1e6]
+    assert told_of_works(measured) == ""
+
+
+@pytest.mark.parametrize(
+    ("layers", "traced", "unknown"),
+    [((DENSE, RECURRENT), 0, ["lstm_cell"]), ((UNSEEN, DENSE), 3_000_000, ["mine"])],
+    ids=["a kind that is not counted in a step that was not traced", "outputs that nobody saw"],
+)
+def test_nothing_is_expected_of_a_model_whose_work_is_not_known(layers, traced, unknown):
+    measured = made_of(*layers, traced=traced)
+    assert works_of(measured) is None
+    assert unknown_layers(measured.effect) == unknown
+    assert expected(space_of(policies=(F32,)), GPU, measured) == {}
 
 
 def test_batches_beyond_the_point_where_they_gain_are_not_among_the_fastest():

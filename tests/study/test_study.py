@@ -17,9 +17,21 @@ from autotune.record.view import StudyView, TrialView
 from autotune.study import propose
 from autotune.study.baseline import BaselineUnusableError
 from autotune.study.study import _why_no_finalist
-from autotune.trial import Candidate, FailureKind, Probe, Stage, TrialState, Xla
+from autotune.trial import Candidate, FailureKind, Probe, Products, Stage, TrialState, Xla
+from tests.study import fake_executor
 from tests.study.every_sampler import EVERY_SAMPLER
-from tests.study.fake_executor import BF16, F16, F32, WIDTHS, FakeStudy, World, config_of, fault, usual_speed
+from tests.study.fake_executor import (
+    BF16,
+    F16,
+    F32,
+    WIDTHS,
+    FakeStudy,
+    World,
+    config_of,
+    effect_of,
+    fault,
+    usual_speed,
+)
 
 
 def states(view: StudyView) -> dict[int, TrialState | None]:
@@ -351,3 +363,36 @@ def test_an_absent_target_has_predictions_for_its_own_policies_too(tmp_path):
     assert study.context.baseline in predicted
     here = FakeStudy(tmp_path / "here", config_of()).plan()
     assert here.view.space.predicted == (), "the peaks of this CPU's cores are not known"
+
+
+def with_layers(monkeypatch, change, products=()):
+    """The made-up model with another last layer, whose traced step has these products."""
+
+    def effect(candidate):
+        found = effect_of(candidate)
+        return replace(found, layers=(*found.layers[:-1], replace(found.layers[-1], **change)), products=products)
+
+    monkeypatch.setattr(fake_executor, "effect_of", effect)
+
+
+def test_a_prediction_tells_what_is_in_it_of_layers_that_nobody_counts(tmp_path, monkeypatch):
+    plain = FakeStudy(tmp_path / "plain", config_of(), target=bundled("rtx2060")).plan()
+    gflop = (Products("float32", 3, 200_000_000_000),)
+    with_layers(monkeypatch, {"kind": "LSTMCell", "flops_per_example": None}, gflop)
+    traced = FakeStudy(tmp_path / "traced", config_of(), target=bundled("rtx2060")).plan()
+    assert "the traced step's" not in plain.view.space.prediction_note
+    assert "100% of the FLOPs are the traced step's" in traced.view.space.prediction_note
+    assert "class (LSTMCell)" in traced.view.space.prediction_note
+    own = traced.context.baseline
+    known, more = ({one.candidate: one for one in study.view.space.predicted} for study in (plain, traced))
+    assert more[own].step_time_ms > known[own].step_time_ms + 25, "200 GFLOP at 6.45 TFLOP/s are 31 ms"
+
+
+def test_nothing_is_predicted_and_no_batch_bounded_where_outputs_are_not_known(tmp_path, monkeypatch):
+    with_layers(monkeypatch, {"activations_per_example": None})
+    study = FakeStudy(tmp_path, config_of(), target=bundled("rtx2060")).plan()
+    assert study.view.space.predicted == ()
+    assert study.view.space.prediction_note == (
+        "nothing is predicted for NVIDIA GeForce RTX 2060 6GB: the work of layers is not known (class)"
+    )
+    assert study.notes("memory") == ["memory bounds no batch beforehand: what layers put out is not known (class)"]

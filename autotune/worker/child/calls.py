@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -44,32 +44,21 @@ class Calls:
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
         """Listen to the calls of all layers."""
-        layers = [layer for layer in self._model._flatten_layers(include_self=False) if worth_noting(layer)]
-        for layer in layers:
-            vars(layer)["call"] = self._noting(layer, layer.call)
-        try:
-            with self._noting_others():
-                yield
-        finally:
-            for layer in layers:
-                del vars(layer)["call"]
+        with heard(self._model, self._note), self._noting_others():
+            yield
 
     @contextlib.contextmanager
     def _noting_others(self) -> Iterator[None]:
-        """Listen to the optimizer and to what computes the loss and the metrics; all inherited methods are so again."""
+        """Listen to the optimizer and to what computes the loss and the metrics."""
         model, optimizer = self._model, getattr(self._model, "optimizer", None)
         watched = [(model, "compute_loss", LOSS), (model, "compute_metrics", LOSS), (optimizer, "apply", REST)]
-        before = [(owner, name, vars(owner).get(name)) for owner, name, _ in watched if owner is not None]
-        for owner, name, number in watched:
-            if owner is not None:
-                object.__setattr__(owner, name, self._making(getattr(owner, name), number))
-        try:
+        standing_in = [
+            (owner, name, self._making(getattr(owner, name), number))
+            for owner, name, number in watched
+            if owner is not None
+        ]
+        with _in_place(standing_in):
             yield
-        finally:
-            for owner, name, own in before:
-                vars(owner).pop(name)
-                if own is not None:
-                    vars(owner)[name] = own
 
     def _making(self, function: Any, number: int) -> Any:
         def noted(*args: Any, **kwargs: Any) -> Any:
@@ -82,20 +71,13 @@ class Calls:
 
         return noted
 
-    def _noting(self, layer: keras.Layer, call: Any) -> Any:
-        def noted(*args: Any, **kwargs: Any) -> Any:
-            graph = tf.compat.v1.get_default_graph() if tf.inside_function() else None
-            result = None
-            scope = graph.get_name_scope() if graph is not None else ""
-            result = call(*args, **kwargs)
-            if graph is not None and (self.graph is None or graph is self.graph):
-                part = self.parts.setdefault(id(layer), Part(layer))
-                part.inputs = part.inputs or tensors((args, kwargs))
-                part.outputs += tensors(result)
-                self.scopes[scope] = id(layer)
-            return result
-
-        return noted
+    def _note(self, layer: keras.Layer, inputs: Any, outputs: Any) -> None:
+        graph = tf.compat.v1.get_default_graph() if tf.inside_function() else None
+        if graph is not None and (self.graph is None or graph is self.graph):
+            part = self.parts.setdefault(id(layer), Part(layer))
+            part.inputs = part.inputs or tensors(inputs)
+            part.outputs += tensors(outputs)
+            self.scopes[graph.get_name_scope()] = id(layer)
 
     def names(self) -> dict[int, str]:
         """What each part is called: no two alike, as facts are looked up by name.
@@ -122,6 +104,43 @@ class Calls:
                 return self.scopes[scope]
             scope = scope.rpartition("/")[0]
         return None
+
+
+@contextlib.contextmanager
+def heard(model: keras.Model, note: Callable[[keras.Layer, Any, Any], None]) -> Iterator[None]:
+    """Tell of each call of the layers that are `worth_noting`: the layer, its arguments, and what it returned.
+
+    Args:
+        model: whose layers' calls stand aside for a while.
+        note: called in the name scope of the layer's call.
+    """
+
+    def telling(layer: keras.Layer, call: Any) -> Any:
+        def told(*args: Any, **kwargs: Any) -> Any:
+            result = call(*args, **kwargs)
+            note(layer, (args, kwargs), result)
+            return result
+
+        return told
+
+    layers = [layer for layer in model._flatten_layers(include_self=False) if worth_noting(layer)]
+    with _in_place([(layer, "call", telling(layer, layer.call)) for layer in layers]):
+        yield
+
+
+@contextlib.contextmanager
+def _in_place(functions: list[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Functions as methods of objects for a while: (object, name, function). All is as it was afterwards."""
+    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in functions]
+    for owner, name, function in functions:
+        vars(owner)[name] = function
+    try:
+        yield
+    finally:
+        for owner, name, own in before:
+            vars(owner).pop(name)
+            if own is not None:  # else it is inherited again
+                vars(owner)[name] = own
 
 
 def worth_noting(layer: keras.Layer) -> bool:

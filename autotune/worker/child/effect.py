@@ -12,6 +12,16 @@ from autotune.trial import Effect, LayerEffect, Pipeline
 from autotune.worker.child import framework, step
 from autotune.worker.child.accumulate import accumulating
 
+_PLAIN_CONVOLUTIONS = ("Conv1D", "Conv2D", "Conv3D")
+
+# They have weights, and no matrix product.
+_WITHOUT_PRODUCTS = (
+    keras.layers.BatchNormalization,
+    keras.layers.GroupNormalization,
+    keras.layers.LayerNormalization,
+    keras.layers.Embedding,
+)
+
 
 def inspect(model: keras.Model) -> Effect:
     """The effect of a compiled, built model; what its training step really does shows once it was trained."""
@@ -21,7 +31,7 @@ def inspect(model: keras.Model) -> Effect:
     parts = accumulating(optimizer)
     return Effect(
         xla=bool(model.jit_compile),  # `compile` has resolved auto, and downgraded True where a layer forbids it
-        layers=tuple(_layer(layer) for layer in model._flatten_layers(include_self=False) if _is_leaf(layer)),
+        layers=tuple(_layer(layer, traced) for layer in model._flatten_layers(include_self=False) if _is_leaf(layer)),
         output_dtype=_output_dtype(model),
         loss_scaling=scaled,
         optimizer=type(optimizer.inner_optimizer if scaled else optimizer).__name__,
@@ -47,43 +57,45 @@ def _output_dtype(model: keras.Model) -> str:
     return "float32" if found == {"float32"} else sorted(found - {"float32"})[0]
 
 
-def _layer(layer: keras.Layer) -> LayerEffect:
-    shape = _output_shape(layer)
+def _layer(layer: keras.Layer, traced: step.TracedStep | None) -> LayerEffect:
+    outputs = _outputs(layer, traced)
     return LayerEffect(
         name=layer.name,
         kind=type(layer).__name__,
         compute_dtype=str(layer.compute_dtype),
         variable_dtype=str(layer.variable_dtype),
         parameters=sum(math.prod(weight.shape) for weight in layer.weights),
-        flops_per_example=_flops(layer, shape),
-        activations_per_example=math.prod(shape) if shape else 0,
+        flops_per_example=_flops(layer, outputs),
+        activations_per_example=outputs,
     )
 
 
-def _output_shape(layer: keras.Layer) -> tuple[int, ...]:
-    """Shape of the layer's output for one example; unknown lengths count as 1."""
+def _outputs(layer: keras.Layer, traced: step.TracedStep | None) -> int | None:
+    """Elements of the layer's outputs in a step, for one example; None where that is not known.
+
+    Those of the traced step, which has seen every call; else of the one call that a functional model makes of it.
+    """
+    if traced is not None and (seen := traced.outputs_of(layer)) is not None:
+        return seen
     try:
         output: Any = keras.tree.flatten(layer.output)[0]
     except (AttributeError, ValueError):  # a layer of a subclassed model, or one that is used more than once
-        return ()
-    return tuple(size or 1 for size in output.shape[1:])
+        return None
+    return math.prod(int(size or 1) for size in output.shape[1:])
 
 
-def _flops(layer: keras.Layer, output_shape: tuple[int, ...]) -> int | None:
+def _flops(layer: keras.Layer, outputs: int | None) -> int | None:
     """Forward FLOPs for one example, a multiply-add counted as two; None where this is not known.
 
     A dense kernel is applied once per row of the output, a convolution's once per position of it.
     """
     kernel = getattr(layer, "kernel", None)
-    if kernel is None:
-        return 0 if not layer.weights or isinstance(layer, keras.layers.BatchNormalization) else None
-    if isinstance(layer, keras.layers.Dense):
-        return int(2 * math.prod(kernel.shape) * math.prod(output_shape[:-1]))
-    if type(layer).__name__ in ("Conv1D", "Conv2D", "Conv3D"):
-        channels_first = layer.data_format == "channels_first"
-        positions = output_shape[1:] if channels_first else output_shape[:-1]
-        return int(2 * math.prod(kernel.shape) * math.prod(positions))
-    return None
+    if outputs == 0 or (kernel is None and (not layer.weights or isinstance(layer, _WITHOUT_PRODUCTS))):
+        return 0
+    plain = isinstance(layer, keras.layers.Dense) or type(layer).__name__ in _PLAIN_CONVOLUTIONS
+    if kernel is None or outputs is None or not plain:
+        return None
+    return int(2 * math.prod(kernel.shape) * outputs // kernel.shape[-1])
 
 
 def _placed_on(model: keras.Model) -> str:

@@ -5,6 +5,7 @@ Nothing is added to the graph: the run is the same with it and without it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,8 @@ import tensorflow as tf
 from autotune.errors import TrialFault
 from autotune.trial import FailureKind, Pipeline, Products
 from autotune.worker.child import framework, graph
+from autotune.worker.child.calls import heard, worth_noting
+from autotune.worker.child.parts import tensors
 
 
 class TracedStep:
@@ -33,6 +36,7 @@ class TracedStep:
         self._graph: tf.Graph | None = None
         self._asked = False
         self._arrays: tuple[tf.Tensor, ...] = ()
+        self._outputs: dict[int, float] = {}
         self.own = getattr(self._step, "__func__", None) is not keras.Model.train_step
 
     def __call__(self, data: Any) -> Any:
@@ -42,7 +46,7 @@ class TracedStep:
             TrialFault: a person's own step tells no loss, so that one which diverges could not be seen.
         """
         data = self.batch(data)
-        with self._listening():
+        with self._listening(), self._noting_outputs(data):
             results = self._step(data)
         if not isinstance(results, dict) or "loss" not in results:
             got = ", ".join(map(repr, results)) if isinstance(results, dict) else type(results).__name__
@@ -85,6 +89,34 @@ class TracedStep:
         except Exception:  # noqa: BLE001 (a person's own operations may be of any kind; no trial fails for a statistic)
             return ()
 
+    def outputs_of(self, layer: keras.Layer) -> int | None:
+        """Elements of all that a layer put out in one step, for one example; 0 if it was not called.
+
+        What a recurrent layer puts out is its cell's. None where the step was not traced, or nobody listened to it.
+        """
+        found = self._outputs.get(id(layer))
+        return None if found is None else round(found)
+
+    @contextmanager
+    def _noting_outputs(self, data: Any) -> Iterator[None]:
+        """Note what each layer puts out; unknown lengths count as 1."""
+        batch = next((one.shape[0] for one in tensors(data) if one.shape.rank), None) or 1
+        now: dict[int, float] = {}
+
+        def note(layer: keras.Layer, _: Any, outputs: Any) -> None:
+            shapes = [one.shape.as_list() for one in tensors(outputs)]
+            elements = sum(math.prod(size or 1 for size in shape) for shape in shapes)
+            leaf = _leaf(layer)
+            now[leaf] = now.get(leaf, 0) + elements / batch
+
+        for layer in self._model._flatten_layers(include_self=False):
+            if worth_noting(layer):
+                self._outputs.setdefault(_leaf(layer), 0)
+        with heard(self._model, note):
+            yield
+        # A function within the step that was traced before is not entered again, so what it called is kept.
+        self._outputs |= now
+
     @contextmanager
     def _listening(self) -> Iterator[None]:
         """Hear of a call of the optimizer's `scale_loss`, from wherever it comes."""
@@ -100,6 +132,14 @@ class TracedStep:
             yield
         finally:
             del vars(optimizer)["scale_loss"]
+
+
+def _leaf(layer: keras.Layer) -> int:
+    """The id of a layer; of a recurrent one, that of a layer of its cell which holds no others."""
+    cell = layer.cell if isinstance(layer, keras.layers.RNN) else None
+    if not isinstance(cell, keras.Layer):
+        return id(layer)
+    return next(id(one) for one in cell._flatten_layers() if not one._layers)
 
 
 def listen(model: keras.Model) -> None:

@@ -109,6 +109,30 @@ class Diverging(OwnStep):
         return {"loss": super().train_step(data)["loss"] * float("inf")}
 
 
+class Unlike(keras.Model):
+    """Layers that a functional model would show as another thing, or not at all."""
+
+    def __init__(self, width, num_classes):
+        super().__init__()
+        self.series = layers.Reshape((4, 1))
+        self.twice = layers.Dense(5, activation="relu")
+        self.conv = layers.Conv1D(6, 3, padding="same", data_format="channels_last")
+        self.recurrent = layers.LSTM(width, return_sequences=True)
+        self.last = layers.GRU(width)
+        self.unused = layers.Dropout(0.5)
+        self.head = layers.Dense(num_classes, activation="softmax", dtype="float32")
+
+    def call(self, x):
+        x = self.twice(self.twice(self.series(x) * keras.ops.ones((1, 5))))
+        return self.head(self.last(self.recurrent(self.conv(x))))
+
+
+def shared(*, widths, input_shape, num_classes):
+    inputs, dense = keras.Input(input_shape), layers.Dense(4)
+    x = dense(dense(dense(inputs)))
+    return keras.Model(inputs, layers.Dense(num_classes, activation="softmax", dtype="float32")(x))
+
+
 def _builder(kind):
     def build(*, widths, input_shape, num_classes):
         return kind(widths[0], num_classes)
@@ -118,7 +142,7 @@ def _builder(kind):
 
 own, unscaled, delegating = _builder(OwnStep), _builder(Unscaled), _builder(Delegating)
 within_a_function, overflowing = _builder(WithinAFunction), _builder(Overflowing)
-silent, diverging = _builder(Silent), _builder(Diverging)
+silent, diverging, unlike = _builder(Silent), _builder(Diverging), _builder(Unlike)
 
 
 def dropping(*, widths, input_shape, num_classes):
@@ -169,6 +193,28 @@ def test_flops_follow_the_batch() -> None:
     )
 
 
+@pytest.mark.parametrize("settings", [{}, {"xla": Xla.ON}, {"per_execution": 4}], ids=str)
+def test_outputs_and_flops_of_layers_are_those_of_all_their_calls(settings: dict[str, Any]) -> None:
+    """Of an example: a series of 4; a recurrent layer's outputs are its cell's, whose products only the step knows."""
+    effect = effect_of("steps.unlike", "float32", **settings)
+    found = {layer.kind: (layer.activations_per_example, layer.flops_per_example) for layer in effect.layers[:-1]}
+    assert found == {
+        "Reshape": (4, 0),
+        "Dense": (2 * 4 * 5, 2 * (2 * 5 * 5 * 4)),
+        "Conv1D": (4 * 6, 2 * 3 * 5 * 6 * 4),
+        "LSTMCell": (4 * 16, None),
+        "GRUCell": (16, None),
+        "Dropout": (0, 0),
+    }
+    assert effect.activations_per_example == 4 + 40 + 24 + 64 + 16 + 3
+
+
+def test_a_layer_that_a_functional_model_shares_counts_as_often_as_it_is_called() -> None:
+    dense, head = effect_of("steps.shared", "float32").layers
+    assert (dense.activations_per_example, dense.flops_per_example) == (3 * 4, 3 * 2 * 4 * 4)
+    assert (head.activations_per_example, head.flops_per_example) == (3, 2 * 4 * 3)
+
+
 def test_a_layer_that_casts_shows_as_what_it_casts_to() -> None:
     effect = effect_of("steps.casting")
     assert [layer.compute_dtype for layer in effect.layers] == ["float16", "float16", "float32"]
@@ -195,6 +241,30 @@ def test_a_model_that_was_not_trained_speaks_of_its_layers() -> None:
     effect = inspect(ModelBuilder(config, (4,), 3).build(candidate, people.recipe(candidate, config), 0).model)
     assert (effect.products, effect.scales_loss, effect.is_traced) == ((), None, False)
     assert effect.share_16bit == pytest.approx(4 * 16 / (4 * 16 + 16 * 3))
+
+
+def test_what_a_layer_puts_out_is_not_known_before_it_was_trained() -> None:
+    from autotune.worker.child.build import ModelBuilder
+    from autotune.worker.child.effect import inspect
+
+    config, candidate = people.config(build="steps.own"), people.candidate()
+    effect = inspect(ModelBuilder(config, (4,), 3).build(candidate, people.recipe(candidate, config), 0).model)
+    assert {(layer.activations_per_example, layer.flops_per_example) for layer in effect.layers} == {(None, None)}
+    assert effect.activations_per_example is None
+
+
+def test_a_method_that_a_person_has_put_on_a_layer_is_still_there() -> None:
+    import keras
+
+    from autotune.worker.child.calls import heard
+
+    layer = keras.layers.Dense(2)
+    own = layer.__dict__["call"] = lambda x: x
+    told: list[Any] = []
+    with heard(keras.Sequential([layer]), lambda *noted: told.append(noted)):
+        assert layer.call(3) == 3
+    assert told == [(layer, ((3,), {}), 3)]
+    assert layer.__dict__["call"] is own
 
 
 def test_a_graph_that_cannot_be_read_fails_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
