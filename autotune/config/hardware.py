@@ -16,6 +16,10 @@ __all__ = ["DTYPES", "DeviceKind", "HardwareConfig", "OnMismatch"]
 DTYPES = ("float32", "tf32", "float16", "bfloat16", "float8")
 """Keys of every per-dtype table. `tf32` is the float32 matmul mode of tensor cores."""
 
+# NVIDIA's GPUs of this compute capability and above all have tensor cores, and for these dtypes.
+_ALL_WITH_TENSOR_CORES = 8.0
+_THEIR_DTYPES = "float16, bfloat16, tf32"
+
 _UNKNOWN = "write the vendor's figure, or null (no key) where it is unknown"
 _COMPUTE_CAPABILITY = re.compile(r"\d{1,2}\.\d")
 _POSITIVE = (
@@ -121,6 +125,8 @@ class HardwareConfig:
         for dtype in given.get("tensor_cores", ()):
             _check_dtype("hw.tensor_cores", dtype)
         _check_compute_capability(given.get("compute_capability"), given.get("kind"))
+        if given.get("compute_capability"):
+            _check_tensor_cores(given["compute_capability"], given.get("tensor_cores", []))
 
 
 def _check_dtype(key: str, dtype: str) -> None:
@@ -135,3 +141,11 @@ def _check_compute_capability(value: Optional[str], kind: Any) -> None:
     require(bool(_COMPUTE_CAPABILITY.fullmatch(value)), f"{key} must be like '7.5'", value, remedy)
     remedy = "remove it, or set hw.kind=gpu"
     require(kind not in (DeviceKind.cpu, DeviceKind.tpu), f"{key} is a GPU's", value, remedy)
+
+
+def _check_tensor_cores(capability: str, dtypes: List[str]) -> None:
+    """A profile that leaves them out would be predicted, and its policies chosen, as if there were none."""
+    known = float(capability) < _ALL_WITH_TENSOR_CORES or bool(dtypes)
+    remedy = f"write hw.tensor_cores=[{_THEIR_DTYPES}], and float8 from 8.9"
+    rule = f"hw.tensor_cores must say which dtypes the tensor cores of compute capability {capability} take"
+    require(known, rule, dtypes, remedy)

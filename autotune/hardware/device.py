@@ -10,17 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from autotune.config.hardware import DeviceKind, HardwareConfig, OnMismatch
-from autotune.errors import HardwareError
+from autotune.config.hardware import DeviceKind
 from autotune.hardware.catalogue import bundled, bundled_profiles
 from autotune.hardware.host import Host, read_host
-from autotune.hardware.match import is_part, match_cpu, match_gpu
+from autotune.hardware.match import match_cpu, match_gpu
 from autotune.hardware.nvml import GpuReading, NvmlReport, NvmlStatus, read_nvml
 from autotune.hardware.policies import PolicyChoice, policy_choices
 from autotune.hardware.profile import Profile
 from autotune.hardware.visible import visible_gpus
 
-__all__ = ["Device", "Target", "detect", "on_target", "resolve_target", "seen_by_framework"]
+__all__ = ["Device", "detect", "numbered_by_framework", "seen_by_framework"]
 
 _MIB_PER_GIB = 1024
 
@@ -46,6 +45,8 @@ class Device:
         nvml: whether the driver could be asked, and why not.
         gpus: the GPUs that a CUDA program would see, in its order; the first is the device.
         notes: what a person should know, such as a GPU that somebody else uses.
+        order_is_certain: whether CUDA numbers the GPUs as they stand here; else the framework has to tell which is
+            the first (`numbered_by_framework`).
     """
 
     kind: DeviceKind
@@ -56,6 +57,7 @@ class Device:
     nvml: NvmlStatus
     gpus: tuple[GpuReading, ...] = ()
     notes: tuple[str, ...] = ()
+    order_is_certain: bool = True
 
     @property
     def memory_total_mb(self) -> float | None:
@@ -100,18 +102,47 @@ def detect(
     report = read_gpus()
     visible = visible_gpus(report.gpus, environ)
     notes = [*visible.notes]
-    if visible.gpus:
-        gpu = visible.gpus[0]
-        name, profile = gpu.name or "unknown NVIDIA GPU", _gpu_profile(gpu)
-        fingerprint = _gpu_fingerprint(gpu, report.status) | _host_fingerprint(host)
-        notes += _gpu_notes(gpu)
-    else:
-        if report.gpus:
-            notes.append("a GPU is here, but CUDA would show none (see CUDA_VISIBLE_DEVICES)")
-        name, profile = host.cpu_model or "unknown CPU", _cpu_profile(host)
-        fingerprint = {"kind": "cpu", "name": name} | _host_fingerprint(host)
+    if not visible.gpus and report.gpus:
+        notes.append("a GPU is here, but CUDA would show none (see CUDA_VISIBLE_DEVICES)")
+    name, profile = host.cpu_model or "unknown CPU", _cpu_profile(host)
+    fingerprint = {"kind": "cpu", "name": name} | _host_fingerprint(host)
     notes += _host_notes(host)
-    return Device(profile.kind, name, profile, fingerprint, host, report.status, visible.gpus, tuple(notes))
+    cpu = Device(profile.kind, name, profile, fingerprint, host, report.status, (), tuple(notes))
+    return _with_gpus(cpu, visible.gpus, visible.order_is_certain) if visible.gpus else cpu
+
+
+def _with_gpus(device: Device, gpus: tuple[GpuReading, ...], order_is_certain: bool) -> Device:
+    """The first of these GPUs, in this machine."""
+    gpu, profile = gpus[0], _gpu_profile(gpus[0])
+    return replace(
+        device,
+        kind=profile.kind,
+        name=gpu.name or "unknown NVIDIA GPU",
+        profile=profile,
+        fingerprint=_gpu_fingerprint(gpu, device.nvml) | _host_fingerprint(device.host),
+        gpus=gpus,
+        notes=(*device.notes, *_gpu_notes(gpu)),
+        order_is_certain=order_is_certain,
+    )
+
+
+def numbered_by_framework(device: Device, name: str | None) -> Device:
+    """The device where CUDA may number another of unlike GPUs first than NVML's order lets expect.
+
+    Args:
+        device: what was detected.
+        name: the framework's first GPU's, as it reports it; None if it does not.
+
+    Returns:
+        A device whose order is taken for certain: nobody else can be asked.
+    """
+    if device.order_is_certain:
+        return device
+    alike = tuple(gpu for gpu in device.gpus if gpu.name == name)
+    others = tuple(gpu for gpu in device.gpus if gpu.name != name)
+    of_first = _gpu_notes(device.gpus[0])
+    notes = tuple(note for note in device.notes if note not in of_first)
+    return _with_gpus(replace(device, notes=notes), (*alike, *others), order_is_certain=True)
 
 
 def seen_by_framework(device: Device, name: str | None, compute_capability: tuple[int, int] | None) -> Device:
@@ -141,42 +172,6 @@ def seen_by_framework(device: Device, name: str | None, compute_capability: tupl
         fingerprint=device.fingerprint | {"kind": "gpu", "name": title},
         notes=(*device.notes, note),
     )
-
-
-def on_target(target: Profile, device: Device) -> tuple[bool, str]:
-    """Whether the device is the target, and why (one line). `hw=auto` is always on target."""
-    if target.kind is DeviceKind.auto:
-        return True, f"hw=auto takes the device that is here: {device.name}"
-    gpu = device.gpus[0] if device.gpus else None
-    memory_gib = None if gpu is None else _gib(gpu.memory_total_mb)
-    if gpu is not None and gpu.mig_enabled and target.kind is DeviceKind.gpu:
-        return False, f"the device is a MIG instance, a slice of a GPU, not a whole {target.title}"
-    return is_part(target, device.kind, device.name, device.profile, memory_gib)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The profile that was asked for, and whether the device here is that part, and why."""
-
-    profile: Profile
-    on_target: bool
-    reason: str
-
-
-def resolve_target(config: HardwareConfig, device: Device) -> Target:
-    """The target of a run; `hw=auto` means the device itself.
-
-    Raises:
-        HardwareError: if the device is another part and `hw.on_mismatch=error`.
-    """
-    asked = Profile.from_config(config)
-    matches, reason = on_target(asked, device)
-    if not matches and config.on_mismatch is OnMismatch.error:
-        raise HardwareError(
-            f"hw.on_mismatch=error wants the target itself, but got a mismatch: {reason}; "
-            "run on that hardware, or set hw.on_mismatch=run to measure on this device"
-        )
-    return Target(device.profile if asked.kind is DeviceKind.auto else asked, matches, reason)
 
 
 def _gpu_profile(gpu: GpuReading) -> Profile:

@@ -55,7 +55,8 @@ class GpuWatch:
         """The watch of one of CUDA's GPUs; None where NVML does not reach it, or cannot tell which one it is.
 
         Another card's clock and energy would be worse than none. CUDA may number the fastest GPU first, which NVML
-        cannot know: of unlike ones that are chosen by index, none is watched, unless CUDA_DEVICE_ORDER is PCI_BUS_ID.
+        cannot know: of unlike ones that are chosen by index, only one that has its name to itself is watched, unless
+        CUDA_DEVICE_ORDER is PCI_BUS_ID.
 
         Args:
             ordinal: the GPU's place among those that CUDA shows.
@@ -71,11 +72,12 @@ class GpuWatch:
         except refusals(module):
             return None
         seen = visible_gpus(read_nvml(module).gpus, environ)
-        if not seen.order_is_certain or ordinal >= len(seen.gpus):
+        # Where the order is not certain, the name alone tells.
+        possible = seen.gpus[ordinal : ordinal + 1] if seen.order_is_certain else seen.gpus
+        named = [gpu for gpu in possible if _is_named(gpu, name)]
+        if len(named) != 1:
             return None
-        gpu = seen.gpus[ordinal]
-        if not _is_named(gpu, name):
-            return None
+        [gpu] = named
         handle = Ask(module)("handle", "nvmlDeviceGetHandleByIndex", gpu.index)
         return None if handle is None else cls(module, handle, whole=not gpu.mig_enabled)
 

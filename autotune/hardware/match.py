@@ -84,7 +84,9 @@ def is_part(
         return False, f"the target is a {target.kind.value} ({target.title}), the device a {shown}"
     if kind is DeviceKind.gpu:
         differs = _differs(target, name, memory_gib, own.compute_capability)
-        return (False, differs) if differs else (True, f"the device is {target.title}")
+        by_name = target.memory_gb is not None and memory_gib is None
+        told = ", as far as its name tells: how much memory it has is not known" if by_name else ""
+        return (False, differs) if differs else (True, f"the device is {target.title}{told}")
     if own.name == target.name:
         return True, f"the device is of the class {target.title}"
     if target.name == "cpu_avx512_bf16" and own.name in _WITH_AVX512_BF16:

@@ -14,7 +14,8 @@ from autotune.console.explain import print_explanation
 from autotune.errors import ConfigError, TrialFault
 from autotune.explain.explanation import explain as judge
 from autotune.explain.situation import situation_on
-from autotune.hardware.device import Device, Target, detect, resolve_target
+from autotune.hardware.device import Device, detect
+from autotune.hardware.target import Target, resolve_target
 from autotune.report.explained import write
 from autotune.space.build import own_widths
 from autotune.space.recipe import Fidelity, recipe_for

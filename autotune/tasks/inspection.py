@@ -7,8 +7,9 @@ from dataclasses import replace
 from autotune.config.hardware import DeviceKind
 from autotune.config.schema import Config
 from autotune.errors import AutotuneError
-from autotune.hardware.device import Device, Target
+from autotune.hardware.device import Device
 from autotune.hardware.policies import PolicyChoice, offered, policy_choices
+from autotune.hardware.target import Target
 from autotune.record.events import Inspected, InspectionStarted
 from autotune.record.record import Record
 from autotune.record.tape import Resumed

@@ -23,8 +23,9 @@ from autotune.config.hardware import DeviceKind
 from autotune.config.output import claim_output_dir
 from autotune.config.schema import Config, Task
 from autotune.errors import ConfigError, HardwareError, TrialFault
-from autotune.hardware.device import Device, Target, detect, resolve_target, seen_by_framework
+from autotune.hardware.device import Device, detect, numbered_by_framework, seen_by_framework
 from autotune.hardware.reports import check_objective
+from autotune.hardware.target import Target, resolve_target
 from autotune.masking import masked
 from autotune.record.clock import StudyClock
 from autotune.record.events import FORMAT, RETRY, Note, StudyStarted, WorkerReady
@@ -186,11 +187,11 @@ def usable_device(device: Device, facts: WorkerFacts) -> Device:
         reason = f"{device.name} is here, but TensorFlow cannot use it: models run on the CPU (worker.log says why)"
         cpu = detect({**os.environ, "CUDA_VISIBLE_DEVICES": ""})
         return dataclasses.replace(cpu, notes=(reason,))
+    gpu = next((found for found in facts.devices if found["type"] == "GPU"), {})
     if device.kind is DeviceKind.cpu and facts.accelerator == "GPU":
-        gpu = next(found for found in facts.devices if found["type"] == "GPU")
         capability = gpu.get("compute_capability")
         return seen_by_framework(device, gpu.get("device_name"), tuple(capability) if capability else None)
-    return device
+    return numbered_by_framework(device, gpu.get("device_name"))
 
 
 def beginning(config: Config, device: Device, folder: Path | None = None) -> StudyStarted:

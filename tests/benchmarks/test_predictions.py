@@ -18,8 +18,9 @@ import pytest
 from autotune.config.schema import Config
 from autotune.explain.forecast import Forecast, Setting, gain
 from autotune.explain.situation import Situation, situation_on
-from autotune.hardware.device import detect, resolve_target
+from autotune.hardware.device import detect
 from autotune.hardware.policies import offered, policy_choices
+from autotune.hardware.target import resolve_target
 from autotune.space.build import baseline_candidate
 from autotune.space.recipe import Fidelity, recipe_for
 from autotune.tasks.inspection import asked

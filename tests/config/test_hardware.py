@@ -104,6 +104,18 @@ def test_a_compute_capability_belongs_to_a_gpu() -> None:
         compose({"name": "x", "title": "x", "kind": "cpu", "compute_capability": "7.5"})
 
 
+def test_a_gpu_that_must_have_tensor_cores_says_which() -> None:
+    ampere = {"name": "x", "title": "x", "kind": "gpu", "compute_capability": "8.6", "peak_tflops": {"float16": 71}}
+    with pytest.raises(ConfigError) as refusal:
+        compose(ampere)
+    assert str(refusal.value) == (
+        "hw.tensor_cores must say which dtypes the tensor cores of compute capability 8.6 take, but got []; write"
+        " hw.tensor_cores=[float16, bfloat16, tf32], and float8 from 8.9"
+    )
+    assert compose(ampere | {"tensor_cores": ["float16"]})
+    assert compose(ampere | {"compute_capability": "7.5"}), "there are such cards without any"
+
+
 def test_an_unquoted_compute_capability_is_read_as_written() -> None:
     assert compose({"name": "x", "title": "x", "kind": "gpu", "compute_capability": 7.5})
 

@@ -13,7 +13,7 @@ from typing import Any
 from autotune import codec
 from autotune.config.compose import to_yaml_dict
 from autotune.config.schema import Config
-from autotune.hardware.device import resolve_target
+from autotune.hardware.target import resolve_target
 from autotune.space.build import baseline_candidate, build_space
 from autotune.space.recipe import recipe_for
 from autotune.study.plan import make_plan, resolvable_margins

@@ -3,6 +3,7 @@
  * FAKE_NVML_SCENARIO, words separated by commas:
  *   no_driver      initialisation fails
  *   one            one GPU (an RTX 2060) instead of two (an RTX 2080 Ti, then an RTX 2060)
+ *   three          another RTX 2060 beside those two
  *   bad_name       GPU 0's name is not UTF-8
  *   unsupported    GPU 1 tells neither power nor energy
  *   no_permission  memory, clocks and processes may not be read
@@ -50,10 +51,10 @@ static void note(const char *event) {
     fclose(file);
 }
 
-/* Handles are small numbers: 1 and 2 are GPUs, 101 and 102 the MIG instances of GPU 0. */
+/* Handles are small numbers: 1 to 3 are GPUs, 101 and 102 the MIG instances of GPU 0. */
 static int gpu_of(uintptr_t handle) { return handle > 100 ? 0 : (int)handle - 1; }
 static int slice_of(uintptr_t handle) { return handle > 100 ? (int)handle - 101 : -1; }
-static int is_2060(uintptr_t handle) { return gpu_of(handle) == 1 || in_scenario("one"); }
+static int is_2060(uintptr_t handle) { return gpu_of(handle) > 0 || in_scenario("one"); }
 
 static int refusal(void) {
     if (!initialised) return UNINITIALIZED;
@@ -88,7 +89,7 @@ int nvmlSystemGetProcessName(unsigned pid, char *text, unsigned size) {
 }
 
 int nvmlDeviceGetCount_v2(unsigned *count) {
-    *count = in_scenario("one") ? 1 : 2;
+    *count = in_scenario("one") ? 1 : in_scenario("three") ? 3 : 2;
     return initialised ? OK : UNINITIALIZED;
 }
 
@@ -124,7 +125,7 @@ int nvmlDeviceGetUUID(uintptr_t handle, char *text, unsigned size) {
 int nvmlDeviceGetPciInfo_v3(uintptr_t handle, Pci *pci) {
     GUARD;
     memset(pci, 0, sizeof *pci);
-    pci->bus = gpu_of(handle) == 0 ? 0x3b : 0x86;
+    pci->bus = gpu_of(handle) == 0 ? 0x3b : 0x85 + gpu_of(handle);
     snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", pci->bus);
     return OK;
 }

@@ -12,11 +12,12 @@ import pytest
 from autotune.config.hardware import DeviceKind, HardwareConfig, OnMismatch
 from autotune.errors import HardwareError
 from autotune.hardware.catalogue import bundled, bundled_profiles
-from autotune.hardware.device import Device, detect, on_target, resolve_target
+from autotune.hardware.device import Device, detect, numbered_by_framework
 from autotune.hardware.host import Host, read_host
 from autotune.hardware.match import match_cpu, match_gpu, normalised
 from autotune.hardware.nvml import GpuProcess, GpuReading, MigInstance, NvmlReport, NvmlStatus
 from autotune.hardware.profile import Profile
+from autotune.hardware.target import on_target, resolve_target
 
 NO_DRIVER = NvmlReport(NvmlStatus(False, "no driver"))
 AUTO = Profile("auto", "the device found here", DeviceKind.auto)
@@ -254,6 +255,43 @@ def test_the_target_of_auto_is_the_device_and_a_mismatch_can_be_refused() -> Non
     other.on_mismatch = OnMismatch.error
     with pytest.raises(HardwareError, match=r"RTX 9090.*hw\.on_mismatch=run"):
         resolve_target(other, device)
+
+
+OLD = replace(gpu_reading("NVIDIA GeForce GTX 1080 Ti", 11264, (6, 1)), uuid="GPU-0", pci_bus_id="00000000:01:00.0")
+NEW = replace(RTX_2060, index=1, pci_bus_id="00000000:02:00.0")
+
+
+def test_unlike_gpus_are_numbered_as_the_framework_does() -> None:
+    """CUDA has the fastest first, and the driver the one in the first slot."""
+    expected = device_with(OLD, NEW)
+    assert (expected.profile.name, expected.order_is_certain) == ("gtx1080ti", False)
+    assert any("Pascal" in note for note in expected.notes)
+    device = numbered_by_framework(expected, "NVIDIA GeForce RTX 2060")
+    assert (device.profile.name, device.name, device.order_is_certain) == ("rtx2060", "NVIDIA GeForce RTX 2060", True)
+    assert device.gpus == (NEW, OLD)
+    assert device.fingerprint == device_with(NEW).fingerprint
+    assert not any("Pascal" in note for note in device.notes)
+    assert numbered_by_framework(expected, "NVIDIA GeForce GTX 1080 Ti") == replace(expected, order_is_certain=True)
+    assert numbered_by_framework(expected, None).gpus == (OLD, NEW)
+    certain = device_with(OLD, NEW, CUDA_DEVICE_ORDER="PCI_BUS_ID")
+    assert numbered_by_framework(certain, "NVIDIA GeForce RTX 2060") is certain
+
+
+def test_a_mismatch_is_refused_once_it_is_known_which_of_unlike_gpus_is_used() -> None:
+    asked = HardwareConfig(name="rtx2060", title="RTX 2060", kind=DeviceKind.gpu, on_mismatch=OnMismatch.error)
+    asked.device_names = ["GeForce RTX 2060"]
+    unclear = device_with(OLD, NEW)
+    assert not resolve_target(asked, unclear).on_target
+    assert resolve_target(asked, numbered_by_framework(unclear, NEW.name)).on_target
+    for known in (numbered_by_framework(unclear, OLD.name), device_with(OLD, NEW, CUDA_DEVICE_ORDER="PCI_BUS_ID")):
+        with pytest.raises(HardwareError, match=r"the device NVIDIA GeForce GTX 1080 Ti"):
+            resolve_target(asked, known)
+
+
+def test_a_name_alone_is_told_as_such() -> None:
+    on, reason = on_target(bundled("rtx2060"), device_with(replace(RTX_2060, memory_total_mb=None)))
+    assert on
+    assert reason.endswith("as far as its name tells: how much memory it has is not known")
 
 
 def test_importing_detection_loads_nothing_heavy() -> None:

@@ -76,9 +76,14 @@ def test_a_gpu_that_is_not_where_it_should_be_is_not_watched(driver: Path, ordin
     assert watched(driver, "", ordinal, name) is None
 
 
-def test_unlike_gpus_in_an_order_that_cuda_keeps_to_itself_are_not_watched(driver: Path) -> None:
-    assert watched(driver, "", CUDA_DEVICE_ORDER="FASTEST_FIRST") is None
-    assert watched(driver, "", CUDA_DEVICE_ORDER="FASTEST_FIRST", CUDA_VISIBLE_DEVICES="0") is None
+@pytest.mark.parametrize("selection", [{}, {"CUDA_VISIBLE_DEVICES": "0,1,2"}], ids=str)
+def test_unlike_gpus_in_an_order_that_cuda_keeps_to_itself_are_known_by_name(driver: Path, selection: Any) -> None:
+    unknown = {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"} | selection
+    for ordinal in (0, 1):
+        assert watched(driver, "", ordinal, RTX_2080TI, **unknown)["throttled"]
+        assert watched(driver, "", ordinal, RTX_2060, **unknown)["throttled"] == []
+    assert watched(driver, "", 0, "NVIDIA T4", **unknown) is None
+    assert watched(driver, "three", 1, RTX_2060, **unknown) is None, "two of a name"
     alone = watched(driver, "one", name=RTX_2060, CUDA_DEVICE_ORDER="FASTEST_FIRST")
     assert alone is not None, "a single one has no order"
 

@@ -17,6 +17,7 @@ def test_a_profile_is_a_value() -> None:
         kind=DeviceKind.gpu,
         compute_capability="12.0",
         peak_tflops={"float32": 2.0},
+        tensor_cores=["float16", "bfloat16", "tf32", "float8"],
     )
     profile = Profile.from_config(config)
     config.peak_tflops["float32"] = 9.0

@@ -14,8 +14,8 @@ from autotune.config.hardware import DeviceKind
 from autotune.config.schema import Config
 from autotune.errors import ConfigError, TrialFault
 from autotune.hardware.catalogue import bundled
-from autotune.hardware.device import Target
 from autotune.hardware.policies import PolicyChoice, offered
+from autotune.hardware.target import Target
 from autotune.record import events as ev
 from autotune.record.lines import FILE_NAME, read, read_lines
 from autotune.record.record import Record

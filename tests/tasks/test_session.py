@@ -10,6 +10,7 @@ from autotune.config.hardware import DeviceKind, HardwareConfig
 from autotune.config.objective import Objective
 from autotune.config.schema import Config, Task
 from autotune.errors import ConfigError, HardwareError
+from autotune.hardware.nvml import GpuReading
 from autotune.tasks import session
 from autotune.tasks.session import accepted_device, check_against_data, usable_device
 from autotune.trial import WorkerFacts
@@ -52,6 +53,14 @@ def test_a_gpu_that_tensorflow_cannot_use_is_not_the_device():
     assert device.kind is DeviceKind.cpu
     assert any("NVIDIA H200 is here, but TensorFlow cannot use it" in note for note in device.notes)
     assert usable_device(gpu, replace(FACTS, accelerator="GPU")) is gpu
+
+
+def test_which_of_unlike_gpus_is_used_is_the_frameworks_to_say():
+    old, new = (GpuReading(index, name=name) for index, name in enumerate(("NVIDIA GTX 1080 Ti", "NVIDIA H200")))
+    unclear = replace(zen4(), kind=DeviceKind.gpu, name="NVIDIA GTX 1080 Ti", gpus=(old, new), order_is_certain=False)
+    first = {"name": "/physical_device:GPU:0", "type": "GPU", "device_name": "NVIDIA H200"}
+    device = usable_device(unclear, replace(FACTS, accelerator="GPU", devices=(first, {"type": "GPU"})))
+    assert (device.name, device.gpus) == ("NVIDIA H200", (new, old))
 
 
 @pytest.mark.parametrize("objective", [Objective.energy, Objective.memory])
