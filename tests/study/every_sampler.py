@@ -15,3 +15,4 @@ _with_torch = [
 ]
 
 EVERY_SAMPLER = [pytest.param(sampler, marks=_with_torch) if sampler is Sampler.gp else sampler for sampler in Sampler]
+EVERY_THAT_LEARNS = [one for one, sampler in zip(EVERY_SAMPLER, Sampler, strict=True) if sampler.informed]
