@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from autotune.config.constraint import SHARE_METRICS
 from autotune.config.objective import Objective
 from autotune.decide import accuracy
@@ -11,7 +13,7 @@ from autotune.space.build import baseline_candidate
 from autotune.space.recipe import Fidelity, recipe_for
 from autotune.study.context import StudyContext, model_name
 from autotune.study.plan import ASSUMED_SPREADS, baseline_seeds, make_plan, resolvable_margins
-from autotune.trial import Probe, Stage, TrialState
+from autotune.trial import Probe, Stage, TrainingRun, TrialState
 
 # Three standard errors of a guesser's accuracy, or of its error, on the validation part.
 _CHANCE_ERRORS = 3
@@ -163,12 +165,15 @@ def _note_chance(context: StudyContext, metrics: list[float]) -> None:
 
 
 def _note_unchanged(context: StudyContext) -> None:
-    """Say so when the metric is one value at every evaluation of every seed: it then tells no model from another."""
+    """Say so when the metric is one value at every evaluation of every seed: it then tells no model from another.
+
+    Unless it tells the targets from those of other examples, as where each is right from the first evaluation on.
+    """
     runs = context.baseline_runs(context.first_metrics).values()
     seen = {run.metric for run in runs} | {
         point.metric for run in runs for point in run.curve if point.metric is not None
     }
-    if len(seen) > 1:
+    if len(seen) > 1 or any(_tells_targets_apart(run) for run in runs):
         return
     context.note(
         CHANCE,
@@ -177,3 +182,10 @@ def _note_unchanged(context: StudyContext) -> None:
         " model's output, the targets and constraint._target_)",
         "warning",
     )
+
+
+def _tells_targets_apart(run: TrainingRun) -> bool:
+    """Whether its outputs are better or worse with other examples' targets, by more than the order of a sum does."""
+    if run.metric is None or run.permuted is None:
+        return False
+    return not math.isclose(run.metric, run.permuted, rel_tol=1e-4, abs_tol=1e-9)

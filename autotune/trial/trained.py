@@ -100,6 +100,8 @@ class TrainingRun:
             by `numpy.packbits` and written in base64; else `None`.
         stopped: where the training was stopped early, and below what; `None` for a whole one. A stopped one says
             nothing of the metric at the end: it is evidence for no verdict.
+        permuted: where the metric was one value at every evaluation, what it is of the last outputs against other
+            examples' targets: another value, if the model has learned and the metric shows it. Else `None`.
     """
 
     candidate: Candidate
@@ -118,6 +120,7 @@ class TrainingRun:
     worker: int = 0
     right: str | None = None
     stopped: EarlyStop | None = None
+    permuted: float | None = None
 
     @property
     def asked_steps(self) -> int:

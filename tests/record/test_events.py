@@ -84,6 +84,7 @@ def test_every_optional_field_of_what_travels_is_used_by_some_example() -> None:
         "DatasetFacts.notes",
         "Effect.own_train_step",
         "TrainingRun.model_path",
+        "TrainingRun.permuted",
         "TrainingRun.right",
         "TrainingRun.worker",
         "TrialFailed.seed",

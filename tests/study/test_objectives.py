@@ -314,6 +314,21 @@ def test_a_metric_that_is_one_value_whatever_was_trained_is_no_agreement_of_the_
     assert text.startswith("float32's own is 0.25 at every evaluation of 3 seeds: either nothing is learned or")
 
 
+@pytest.mark.parametrize(
+    ("permuted", "told"), [(None, True), (0.0, True), (1e-12, True), (0.6, False), (-0.6, False)], ids=str
+)
+def test_a_metric_that_tells_targets_apart_may_be_at_its_best_from_the_first_evaluation_on(tmp_path, permuted, told):
+    """No error is left. Other examples' targets are the test: a constant is 0 for them too."""
+
+    def perfect(request: Request, result: object) -> object:
+        return replace(result, metric=0.0, permuted=permuted) if isinstance(result, TrainingRun) else result
+
+    config = config_of(finalists=1)
+    config.constraint.metric, config.constraint.direction = "own", Direction.lower
+    study = FakeStudy(tmp_path, config, World(altered=perfect)).run()
+    assert bool(study.notes("chance")) == told
+
+
 def test_memory_that_the_device_does_not_report_is_refused_at_the_first_probe(tmp_path):
     def altered(request: Request, result: object) -> object:
         return replace(result, peak_memory_mb=None) if isinstance(result, Probe) else result

@@ -211,6 +211,15 @@ def squared_error(y_true, y_pred):
     return np.mean((y_true - y_pred) ** 2)
 
 
+def constant(y_true, y_pred):
+    return 0.25
+
+
+def only_once(y_true, y_pred, asked=[]):
+    asked.append(y_true)
+    return 1 / (len(asked) == 1)
+
+
 def in_words(y_true, y_pred):
     return "0.9"
 '''

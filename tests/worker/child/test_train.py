@@ -256,6 +256,25 @@ def test_a_metric_that_is_not_finite_is_none() -> None:
     assert metric(np.zeros(2), np.ones((2, 1))) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("metric", "epochs", "known", "apart"),
+    [
+        ("autotune.worker.metrics.cross_entropy", 6, False, False),
+        ("autotune.worker.metrics.accuracy", 1, True, True),
+        ("nets.constant", 6, True, False),
+        ("nets.only_once", 1, False, False),
+    ],
+    ids=["it changes over time", "one evaluation", "it never changes", "it cannot be taken twice"],
+)
+def test_a_metric_of_one_value_is_tried_on_other_examples_targets(
+    metric: str, epochs: int, known: bool, apart: bool
+) -> None:
+    done = run(people.candidate(), epochs=epochs, metric=metric)
+    assert done.metric is not None
+    assert (done.permuted is not None) == known
+    assert (known and done.permuted != done.metric) == apart
+
+
 def test_an_output_of_one_column_comes_in_the_targets_shape() -> None:
     """(n,) less (n, 1) is n x n in numpy: the mean over it would be a metric that hardly knows the model."""
     from autotune.worker.child.train import Metric
