@@ -28,8 +28,18 @@ def passes(context: StudyContext, trial: TrialView) -> bool:
 
 
 def may_pass(context: StudyContext, trial: TrialView) -> bool:
-    """Whether it still may after the first of the gate's seeds; one that may not is judged."""
-    return _trained(context, trial, 1) is not None
+    """Whether it still may after the first of the gate's seeds, or all if that was below the gate; else it is judged.
+
+    A loss just short of the margin on each seed is no chance to measure its like for.
+    """
+    margins = _margins(context)
+    found = _trained(context, trial, 1)
+    if found is not None and not accuracy.gate(found[1], margins[:1]):
+        found = _trained(context, trial, len(margins))
+    if found is None:
+        return False
+    runs, deltas = found
+    return accuracy.gate(deltas, margins[: len(deltas)]) or judged(context, trial, runs, deltas, margins)
 
 
 def _margins(context: StudyContext) -> list[float]:

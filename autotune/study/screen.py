@@ -118,10 +118,9 @@ class Screening:
         return [context.view.trials[number] for number in found]
 
     def _most_again(self, *, alone: bool) -> int:
-        """How many may be measured after one that was refused."""
+        """How many may be measured after one that was refused; for all that tell nothing of their like, `trials`."""
         trials = self._context.config.search.trials
         most = math.ceil(_AGAIN * trials) if self.proposer.ends else 0
-        # There may be many of those that tell nothing of their like, as of near misses.
         return min(most, trials - self._after_near_misses) if alone else most
 
     def _refuse(self, trial: TrialView, *, alone: bool) -> None:
@@ -150,7 +149,10 @@ class Screening:
         if gate.may_pass(context, best):
             self._looked_at = best.candidate.batch_size
         elif (lost := gate.clearly_lost(context, best)) or best.state in (TrialState.REJECTED, TrialState.FAILED):
-            self._refused += 1
+            # There may be many that tell nothing of their like, as of near misses: see `_most_again`.
+            more = lost or self._after_near_misses < context.config.search.trials
+            self._refused += more
+            self._after_near_misses += more and not lost
             self._refuse(best, alone=not lost)
         self.aside(context.busy_s - began_s)
 

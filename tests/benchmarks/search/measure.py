@@ -1,7 +1,8 @@
 """Measures a landscape on this machine: `make landscape MODEL=cifar_mlp`. A measurement that was killed goes on.
 
 What is thinned out to keep it affordable is said in the file's head. On a busy machine `--calm 0.3` waits, before each
-measurement, until others use no more than that share of the cores. A landscape replaces the one that is there.
+measurement, until others use no more than that share of the cores. A landscape replaces the one that is there, unless
+another `--name` keeps both, such as `cifar_mlp_zen4` for another machine's.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("model", choices=sorted(PLANS))
     parser.add_argument("--work", type=Path, default=REPOSITORY / "outputs" / "landscapes", help="folder of work files")
     parser.add_argument("--into", type=Path, default=files.FOLDER, help="folder of the landscape")
+    parser.add_argument("--name", help="of the landscape, by default the model's")
     parser.add_argument("--minutes", type=float, help="after which no further seed or turn begins")
     parser.add_argument("--turns", type=int, default=TURNS, help="fresh processes that time every candidate")
     parser.add_argument("--further", type=int, default=FURTHER, help="processes that time only what may be the best")
@@ -62,7 +64,7 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     found = finished(measuring.run(), plan)
-    path = files.write(found, asked.into / f"{asked.model}.jsonl")
+    path = files.write(found, asked.into / f"{asked.name or asked.model}.jsonl")
     sys.stdout.write(f"{path}: {path.stat().st_size / 1e3:.0f} kB\n")
 
 
