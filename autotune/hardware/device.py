@@ -175,7 +175,7 @@ def seen_by_framework(device: Device, name: str | None, compute_capability: tupl
 
 
 def _gpu_profile(gpu: GpuReading) -> Profile:
-    memory_gib = _gib(gpu.memory_total_mb)
+    memory_gib = gpu.memory_total_gib
     if not gpu.mig_enabled:
         known = match_gpu(gpu.name, memory_gib, gpu.compute_capability, bundled_profiles())
         if known is not None:

@@ -82,6 +82,11 @@ class GpuReading:
     processes: tuple[GpuProcess, ...] | None = None
     unread: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def memory_total_gib(self) -> float | None:
+        """Memory as vendors count it; NVML's megabytes are of 2**20 bytes."""
+        return None if self.memory_total_mb is None else self.memory_total_mb / 1024
+
 
 @dataclass(frozen=True, slots=True)
 class NvmlReport:

@@ -80,10 +80,6 @@ class Prediction:
     compute_dtype: str
     assumptions: tuple[str, ...]
 
-    def throughput_examples_per_s(self, batch_size: int) -> float:
-        """Examples per second at the batch size that was predicted for."""
-        return batch_size / self.step_time_ms * 1e3
-
 
 def predict_step_time_ms(
     profile: Profile,

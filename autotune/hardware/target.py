@@ -8,12 +8,9 @@ from autotune.config.hardware import DeviceKind, HardwareConfig, OnMismatch
 from autotune.errors import HardwareError
 from autotune.hardware.device import Device, numbered_by_framework
 from autotune.hardware.match import is_part
-from autotune.hardware.nvml import GpuReading
 from autotune.hardware.profile import Profile
 
 __all__ = ["Target", "on_target", "resolve_target"]
-
-_MIB_PER_GIB = 1024
 
 
 def on_target(target: Profile, device: Device) -> tuple[bool, str]:
@@ -21,7 +18,7 @@ def on_target(target: Profile, device: Device) -> tuple[bool, str]:
     if target.kind is DeviceKind.auto:
         return True, f"hw=auto takes the device that is here: {device.name}"
     gpu = device.gpus[0] if device.gpus else None
-    memory_gib = None if gpu is None else _gib(gpu)
+    memory_gib = None if gpu is None else gpu.memory_total_gib
     if gpu is not None and gpu.mig_enabled and target.kind is DeviceKind.gpu:
         return False, f"the device is a MIG instance, a slice of a GPU, not a whole {target.title}"
     return is_part(target, device.kind, device.name, device.profile, memory_gib)
@@ -58,7 +55,3 @@ def _possible(device: Device) -> list[Device]:
     if device.order_is_certain:
         return [device]
     return [numbered_by_framework(device, gpu.name) for gpu in device.gpus]
-
-
-def _gib(gpu: GpuReading) -> float | None:
-    return None if gpu.memory_total_mb is None else gpu.memory_total_mb / _MIB_PER_GIB

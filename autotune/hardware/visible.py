@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from autotune.hardware.nvml import GpuReading, MigInstance
 
-__all__ = ["VisibleGpus", "find_by_pci", "visible_gpus"]
+__all__ = ["VisibleGpus", "visible_gpus"]
 
 _ORDER_NOTE = (
     "the GPUs here are unlike and CUDA numbers the fastest first, which NVML cannot tell: "
@@ -48,14 +48,6 @@ def visible_gpus(gpus: Sequence[GpuReading], environ: Mapping[str, str]) -> Visi
     if not certain:
         notes.append(_ORDER_NOTE)
     return VisibleGpus(chosen, tuple(notes), certain)
-
-
-def find_by_pci(gpus: Sequence[GpuReading], pci_bus_id: str) -> GpuReading | None:
-    """The GPU at a PCI address, however many digits the domain is written with."""
-    wanted = _bus_key(pci_bus_id)
-    if wanted is None:
-        return None
-    return next((gpu for gpu in gpus if _bus_key(gpu.pci_bus_id) == wanted), None)
 
 
 def _no_access(gpu: GpuReading) -> str | None:

@@ -34,7 +34,7 @@ class Budget:
         return cost_s + reserve_s <= self.remaining_s
 
     def refusal(self, cost_s: float) -> str:
-        """Why something that takes so long, with all that must follow it, is not begun; empty where it fits [s]."""
+        """Why something that takes `cost_s` [s], with all that must follow it, is not begun; empty where it fits."""
         if self.allows(cost_s):
             return ""
         return f"{self.remaining_s:.0f} s of the budget are left, and it takes about {cost_s:.0f} s to its end"

@@ -133,15 +133,15 @@ class Screening:
     def _look_at_accuracy(self) -> None:
         """Train the fastest so far on one seed if its batch is larger than any that was: it may lose all at once.
 
-        Large batches are the fastest and the first to lose accuracy. One short training tells, before trial after trial
-        goes to what the gate will refuse.
+        Large batches are the fastest and the first to lose accuracy. One short training tells, or, where it is below
+        the gate, those on the gate's other seeds, before trial after trial goes to what the gate will refuse.
         """
         context = self._context
         best = self._best()
         if best is None or best.candidate.batch_size <= self._looked_at:
             return
         if gain_of(best) <= context.config.objective.threshold or not context.budget.allows(
-            costs.candidate_s(context, gain_of(best)), self._after_s * costs.slowness(context)
+            costs.gate_s(context, gain_of(best)), self._after_s * costs.slowness(context)
         ):
             return
         began_s = context.busy_s

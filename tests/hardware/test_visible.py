@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.hardware.nvml import GpuReading, MigInstance
-from autotune.hardware.visible import find_by_pci, visible_gpus
+from autotune.hardware.visible import visible_gpus
 
 OLD = GpuReading(0, "GPU-aaaa", "00000000:86:00.0", "NVIDIA GeForce RTX 2060")
 NEW = GpuReading(1, "GPU-aabb", "00000000:3B:00.0", "NVIDIA GeForce RTX 4090")
@@ -63,10 +63,3 @@ def test_the_order_of_unlike_cards_is_uncertain_by_index_only() -> None:
     assert not notes(NEW, TWIN)
     assert not notes(OLD, NEW, CUDA_VISIBLE_DEVICES="GPU-aaaa")
     assert not notes(OLD, NEW, CUDA_DEVICE_ORDER="PCI_BUS_ID")
-
-
-def test_a_gpu_is_found_by_its_address_in_either_spelling() -> None:
-    assert find_by_pci([OLD, NEW, TWIN], "0000:3b:00.0") is NEW
-    assert find_by_pci([OLD, NEW, TWIN], "00000001:01:00.0") is TWIN
-    assert find_by_pci([OLD, GpuReading(3)], "0000:99:00.0") is None
-    assert find_by_pci([GpuReading(3)], "not an address") is None

@@ -260,7 +260,7 @@ def test_a_metric_that_is_not_finite_is_none() -> None:
     ("metric", "epochs", "known", "apart"),
     [
         ("autotune.worker.metrics.cross_entropy", 6, False, False),
-        ("autotune.worker.metrics.accuracy", 1, True, True),
+        ("autotune.worker.metrics.cross_entropy", 1, True, True),
         ("nets.constant", 6, True, False),
         ("nets.only_once", 1, False, False),
     ],
